@@ -1,0 +1,1 @@
+//! Dot product on the GPU, with the same bits on every device

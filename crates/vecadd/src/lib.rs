@@ -1,0 +1,1 @@
+//! Element-wise vector addition on the GPU

@@ -1,0 +1,1 @@
+//! Programs that compose the kernel crates

@@ -1,0 +1,1 @@
+//! Build-script support: committed PTX, or nvcc when a kernel changed

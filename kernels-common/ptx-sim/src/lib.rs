@@ -1,0 +1,1 @@
+//! A simulator that runs NVIDIA PTX on the CPU, finds faults and counts what a profiler counts

@@ -1,0 +1,1 @@
+//! Devices, memory, streams, PTX modules and launches shared by all kernel crates
