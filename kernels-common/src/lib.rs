@@ -1,1 +1,4 @@
-//! Devices, memory, streams, PTX modules and launches shared by all kernel crates
+//! What every kernel crate of the workspace shares: devices, memory, streams, PTX modules and launches.
+pub mod canonical;
+pub mod element;
+pub mod order;

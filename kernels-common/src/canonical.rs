@@ -1,0 +1,1 @@
+//! Canonical sums on the host.

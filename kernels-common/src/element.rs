@@ -1,0 +1,181 @@
+//! The element types of the kernels, and the wider types that their sums live in.
+
+use std::fmt::{Debug, Display};
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that kernels compute on: `f32 f64 f16 bf16 i32 u32 i64 u64`.
+///
+/// Sums and products of elements are accumulated in [`Element::Sum`], which is wide enough that the accumulator
+/// itself does not saturate: halves and `f32` add up in `f32`, `i32` in `i64`, `u32` in `u64`. 64-bit integers
+/// stay 64 bits wide and wrap around on overflow, on every device.
+pub trait Element: sealed::Sealed + Pod + PartialEq + PartialOrd + Debug + Display + Default + Send + Sync {
+    /// The type of a sum or a dot product of such elements.
+    type Sum: Accumulator;
+
+    /// The name of the type as kernels and command lines spell it, such as `f32`.
+    const NAME: &'static str;
+
+    /// A floating-point type, as opposed to an integer.
+    const IS_FLOAT: bool;
+
+    /// The element in the type of its sum; exact.
+    fn widen(self) -> Self::Sum;
+
+    /// The nearest element to a value of the sum's type (ties to even; integers are truncated to their low bits).
+    fn narrow(sum: Self::Sum) -> Self;
+
+    /// The nearest element to `value` (ties to even; integers saturate and take NaN as 0).
+    fn from_f64(value: f64) -> Self;
+
+    /// The element as an `f64`, rounded if it is a 64-bit integer that needs it.
+    fn to_f64(self) -> f64;
+
+    /// `x + y` rounded once to the element type; integers wrap. This is what vector addition computes.
+    fn add(x: Self, y: Self) -> Self {
+        Self::narrow(x.widen().add(y.widen()))
+    }
+}
+
+/// A type that sums live in: `f32 f64 i64 u64`.
+pub trait Accumulator: Element<Sum = Self> {
+    /// `self + other`, rounded to nearest even; integers wrap.
+    #[must_use]
+    fn add(self, other: Self) -> Self;
+
+    /// `x * y + self`, rounded once; integers wrap. One step of a dot product.
+    #[must_use]
+    fn fused_add(self, x: Self, y: Self) -> Self;
+
+    /// The same value, but every NaN becomes the one that results are stored with: the type's `NAN` constant.
+    ///
+    /// Processors differ in the NaN that an operation returns; results are normalised so that their bits do not.
+    #[must_use]
+    fn normalised(self) -> Self;
+
+    /// The bit pattern, zero-extended to 64 bits.
+    fn bits(self) -> u64;
+}
+
+macro_rules! float_sum {
+    ($type:ident) => {
+        impl Accumulator for $type {
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline]
+            fn fused_add(self, x: Self, y: Self) -> Self {
+                x.mul_add(y, self)
+            }
+            #[inline]
+            fn normalised(self) -> Self {
+                if self.is_nan() { $type::NAN } else { self }
+            }
+            #[inline]
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+        }
+    };
+}
+
+macro_rules! integer_sum {
+    ($type:ident) => {
+        impl Accumulator for $type {
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline]
+            fn fused_add(self, x: Self, y: Self) -> Self {
+                self.wrapping_add(x.wrapping_mul(y))
+            }
+            #[inline]
+            fn normalised(self) -> Self {
+                self
+            }
+            #[inline]
+            fn bits(self) -> u64 {
+                u64::from_ne_bytes(self.to_ne_bytes())
+            }
+        }
+    };
+}
+
+float_sum!(f32);
+float_sum!(f64);
+integer_sum!(i64);
+integer_sum!(u64);
+
+macro_rules! element {
+    ($type:ident, $sum:ident, float: $float:literal, $widen:expr, $narrow:expr, $from:expr, $to:expr) => {
+        impl sealed::Sealed for $type {}
+        impl Element for $type {
+            type Sum = $sum;
+            const NAME: &'static str = stringify!($type);
+            const IS_FLOAT: bool = $float;
+            #[inline]
+            fn widen(self) -> $sum {
+                let widen: fn($type) -> $sum = $widen;
+                widen(self)
+            }
+            #[inline]
+            fn narrow(sum: $sum) -> Self {
+                let narrow: fn($sum) -> $type = $narrow;
+                narrow(sum)
+            }
+            #[inline]
+            fn from_f64(value: f64) -> Self {
+                let from: fn(f64) -> $type = $from;
+                from(value)
+            }
+            #[inline]
+            fn to_f64(self) -> f64 {
+                let to: fn($type) -> f64 = $to;
+                to(self)
+            }
+        }
+    };
+}
+
+element!(f32, f32, float: true, |x| x, |s| s, |v| v as f32, f64::from);
+element!(f64, f64, float: true, |x| x, |s| s, |v| v, |x| x);
+element!(f16, f32, float: true, f16::to_f32, f16::from_f32, f16::from_f64, f16::to_f64);
+element!(bf16, f32, float: true, bf16::to_f32, bf16::from_f32, bf16::from_f64, bf16::to_f64);
+element!(i32, i64, float: false, i64::from, |s| s as i32, |v| v as i32, f64::from);
+element!(u32, u64, float: false, u64::from, |s| s as u32, |v| v as u32, f64::from);
+element!(i64, i64, float: false, |x| x, |s| s, |v| v as i64, |x| x as f64);
+element!(u64, u64, float: false, |x| x, |s| s, |v| v as u64, |x| x as f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_nan_normalises_to_the_constant() {
+        assert_eq!(f32::from_bits(0xffc1_2345).normalised().to_bits(), f32::NAN.to_bits());
+        assert_eq!(f64::from_bits(0xfff8_0000_0000_0001).normalised().to_bits(), f64::NAN.to_bits());
+        assert_eq!((-0.0f32).normalised().to_bits(), (-0.0f32).to_bits());
+    }
+
+    #[test]
+    fn halves_add_with_one_rounding() {
+        // 2048 + 1 is a tie in f16 and rounds to even; the f32 in between must not disturb that.
+        assert_eq!(<f16 as Element>::add(f16::from_f32(2048.0), f16::from_f32(1.0)).to_f32(), 2048.0);
+        assert_eq!(<f16 as Element>::add(f16::from_f32(2048.0), f16::from_f32(3.0)).to_f32(), 2052.0);
+        assert_eq!(<bf16 as Element>::add(bf16::from_f32(256.0), bf16::from_f32(1.0)).to_f32(), 256.0);
+    }
+
+    #[test]
+    fn integers_wrap_and_widen() {
+        assert_eq!(<i32 as Element>::add(i32::MAX, 1), i32::MIN);
+        assert_eq!(0i64.fused_add(i32::MAX.widen(), i32::MAX.widen()), i64::from(i32::MAX) * i64::from(i32::MAX));
+        assert_eq!(<u64 as Element>::add(u64::MAX, 2), 1);
+    }
+}
