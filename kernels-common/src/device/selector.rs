@@ -1,0 +1,141 @@
+//! The text that names a device.
+
+use crate::error::{Error, Result};
+
+/// Options of the simulator, written `sim:OPTION=VALUE,…`.
+///
+/// | option | value | default |
+/// |---|---|---|
+/// | `seed` | a number that shuffles the order of blocks, warps and paths | in order |
+/// | `sms` | multiprocessors it has, from 1 to 1024 | 8 |
+/// | `cc` | compute capability, such as `7.5` or `9.0` | 7.5 |
+/// | `check` | `all`, `bounds` (addresses only) or `none` | `all` |
+/// | `memory` | bytes of device memory | 16 GiB |
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SimOptions {
+    /// Shuffles the order of blocks, warps and paths; `None` runs them in order.
+    pub seed: Option<u64>,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Compute capability.
+    pub capability: (u32, u32),
+    /// Reads of bytes that were never written are faults.
+    pub check_initialised: bool,
+    /// Barriers and warp operations that some threads miss are faults.
+    pub check_barriers: bool,
+    /// Bytes of device memory.
+    pub memory: u64,
+}
+
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions {
+            seed: None,
+            multiprocessors: 8,
+            capability: (7, 5),
+            check_initialised: true,
+            check_barriers: true,
+            memory: 16 << 30,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Selector {
+    Auto,
+    Cuda(usize),
+    Sim(SimOptions),
+}
+
+pub(crate) fn parse(text: &str) -> Result<Selector> {
+    let bad = |reason: String| Error::BadSelector { selector: text.to_owned(), reason };
+    let (kind, rest) = match text.split_once(':') {
+        Some((kind, rest)) => (kind, Some(rest)),
+        None => (text, None),
+    };
+    match (kind, rest) {
+        ("auto", None) => Ok(Selector::Auto),
+        ("cuda", None) => Ok(Selector::Cuda(0)),
+        ("cuda", Some(ordinal)) => ordinal
+            .parse()
+            .map(Selector::Cuda)
+            .map_err(|_| bad(format!("`{ordinal}` is not the number of a GPU"))),
+        ("sim", None) => Ok(Selector::Sim(SimOptions::default())),
+        ("sim", Some(options)) => options
+            .split(',')
+            .try_fold(SimOptions::default(), set_option)
+            .map(Selector::Sim)
+            .map_err(bad),
+        _ => Err(bad("there is no such kind of device".to_owned())),
+    }
+}
+
+fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("option `{text}` has no value"))?;
+    let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number, for option `{name}`"));
+    match name {
+        "seed" => options.seed = Some(number()?),
+        "sms" => {
+            options.multiprocessors = match number()? {
+                n @ 1..=1024 => n as u32,
+                n => return Err(format!("sms={n} is not between 1 and 1024")),
+            }
+        }
+        "cc" => {
+            let capability = value.split_once('.').and_then(|(major, minor)| {
+                Some((major.parse().ok()?, minor.parse().ok()?))
+            });
+            options.capability = capability.ok_or_else(|| format!("cc={value} is not of the form 7.5"))?;
+        }
+        "check" => {
+            let (initialised, barriers) = match value {
+                "all" => (true, true),
+                "bounds" | "none" => (false, false),
+                _ => return Err(format!("check={value} is none of all, bounds, none")),
+            };
+            options.check_initialised = initialised;
+            options.check_barriers = barriers;
+        }
+        "memory" => options.memory = number()?,
+        _ => return Err(format!("there is no option `{name}`; there are seed, sms, cc, check, memory")),
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_form() {
+        assert_eq!(parse("auto").unwrap(), Selector::Auto);
+        assert_eq!(parse("cuda").unwrap(), Selector::Cuda(0));
+        assert_eq!(parse("cuda:7").unwrap(), Selector::Cuda(7));
+        assert_eq!(parse("sim").unwrap(), Selector::Sim(SimOptions::default()));
+        let options = SimOptions { seed: Some(7), multiprocessors: 3, capability: (9, 0), ..SimOptions::default() };
+        assert_eq!(parse("sim:seed=7,sms=3,cc=9.0,check=all").unwrap(), Selector::Sim(options));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, expected) in [
+            ("", "no such kind"),
+            ("gpu", "no such kind"),
+            ("auto:1", "no such kind"),
+            ("cuda:", "not the number of a GPU"),
+            ("cuda:-1", "not the number of a GPU"),
+            ("cuda:x", "not the number of a GPU"),
+            ("sim:", "has no value"),
+            ("sim:seed", "has no value"),
+            ("sim:seed=x", "not a number"),
+            ("sim:sms=0", "between 1 and 1024"),
+            ("sim:cc=9", "form 7.5"),
+            ("sim:check=some", "none of all"),
+            ("sim:speed=1", "no option `speed`"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("Use `auto`"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The one error type of the runtime and of every kernel crate.
+
+use std::fmt;
+
+/// A result whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A kind of memory, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Memory of the device.
+    Device,
+    /// Page-locked host memory.
+    Pinned,
+    /// Memory that host and device share.
+    Unified,
+}
+
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MemoryKind::Device => "device memory",
+            MemoryKind::Pinned => "pinned host memory",
+            MemoryKind::Unified => "unified memory",
+        })
+    }
+}
+
+/// Everything that can go wrong, each with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The driver library could not be loaded.
+    #[error(
+        "no CUDA driver: the library {library} could not be loaded. Install an NVIDIA driver to use a GPU, \
+         or open the device `sim` to use the simulator"
+    )]
+    NoDriver {
+        /// The names that were tried.
+        library: String,
+    },
+
+    /// The driver library is the toolkit's link-time stub.
+    #[error(
+        "the CUDA driver library that was found is a stub, which only serves for linking. Take the toolkit's `stubs` \
+         folder out of LD_LIBRARY_PATH so that the real libcuda is found, or open the device `sim`"
+    )]
+    StubDriver,
+
+    /// The driver is older than this crate supports.
+    #[error(
+        "the CUDA driver is too old: it supports CUDA {}.{}, and {}.{} is needed. Update the NVIDIA driver, or open \
+         the device `sim`",
+        found.0, found.1, needed.0, needed.1
+    )]
+    DriverTooOld {
+        /// CUDA version that the driver supports: major, minor.
+        found: (u32, u32),
+        /// Least CUDA version that is needed: major, minor.
+        needed: (u32, u32),
+    },
+
+    /// The driver lacks a function although its version says otherwise.
+    #[error("the CUDA driver lacks `{function}`. Update or reinstall the NVIDIA driver, or open the device `sim`")]
+    DriverIncomplete {
+        /// The missing function.
+        function: &'static str,
+    },
+
+    /// There is no such GPU.
+    #[error(
+        "no device `{wanted}`: {}. `Device::list()` shows what there is; the device `sim` is always there",
+        match found { 0 => "there is no GPU here (is CUDA_VISIBLE_DEVICES set?)".to_owned(),
+                      1 => "there is one GPU, cuda:0".to_owned(),
+                      n => format!("there are {n} GPUs, cuda:0 to cuda:{}", n - 1) }
+    )]
+    NoDevice {
+        /// The selector that was asked for.
+        wanted: String,
+        /// How many GPUs the driver shows.
+        found: usize,
+    },
+
+    /// A device selector that cannot be read.
+    #[error(
+        "cannot read the device selector `{selector}`: {reason}. Use `auto`, `cuda`, `cuda:N`, `sim` or \
+         `sim:OPTION=VALUE,…`"
+    )]
+    BadSelector {
+        /// The text that was given.
+        selector: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// The backend was left out when the program was compiled.
+    #[error("the device `{wanted}` needs the feature `{feature}` of kernels-common, which this build leaves out")]
+    BackendDisabled {
+        /// The selector that was asked for.
+        wanted: String,
+        /// The cargo feature that would bring it.
+        feature: &'static str,
+    },
+
+    /// An allocation does not fit.
+    #[error(
+        "out of memory: {bytes} bytes of {memory} were asked for{}. Use smaller inputs or free some buffers",
+        free.map(|free| format!(", {free} bytes are free")).unwrap_or_default()
+    )]
+    OutOfMemory {
+        /// Which memory.
+        memory: MemoryKind,
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes free, where that is known.
+        free: Option<u64>,
+    },
+
+    /// A number of elements whose size in bytes, or whose launch, cannot be represented.
+    #[error("too large: {what} is {asked}, and at most {maximum} is possible")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// What was asked for.
+        asked: u64,
+        /// The largest possible.
+        maximum: u64,
+    },
+
+    /// Two things that must have equal lengths have not.
+    #[error("length mismatch: {what} has {found} elements where {expected} are needed")]
+    LengthMismatch {
+        /// Which argument.
+        what: &'static str,
+        /// Elements needed.
+        expected: usize,
+        /// Elements found.
+        found: usize,
+    },
+
+    /// A sub-range that does not lie within its slice.
+    #[error("range {start}..{end} does not lie within a slice of {len} elements")]
+    OutOfRange {
+        /// First element of the range.
+        start: usize,
+        /// One past its last element.
+        end: usize,
+        /// Elements in the slice.
+        len: usize,
+    },
+
+    /// A buffer belongs to another stream than the operation.
+    #[error(
+        "stream mismatch: {what} belongs to another stream than the operation. Allocate it on this stream, or call \
+         `move_to(&stream)` on its buffer first"
+    )]
+    StreamMismatch {
+        /// Which argument.
+        what: &'static str,
+    },
+
+    /// Host code holds a reference into unified memory, and this device cannot run kernels meanwhile.
+    #[error(
+        "the host is using a unified buffer of this stream, and {device} cannot run kernels at the same time (no \
+         concurrent managed access). Drop the host view first"
+    )]
+    HostAccess {
+        /// The device's name.
+        device: String,
+    },
+
+    /// A launch that breaks a limit of the device or of the kernel.
+    #[error("cannot launch `{kernel}`: {limit} is {asked}, and the maximum is {maximum}. Change the launch configuration")]
+    InvalidLaunch {
+        /// The kernel.
+        kernel: String,
+        /// Which limit.
+        limit: &'static str,
+        /// What the launch asks for.
+        asked: u64,
+        /// The largest possible.
+        maximum: u64,
+    },
+
+    /// A cooperative launch whose blocks cannot all be resident at once.
+    #[error(
+        "cannot launch `{kernel}` cooperatively: {asked} blocks were asked for, and at most {maximum} can be resident \
+         at once on this device. Launch at most {maximum} blocks and let each do more work"
+    )]
+    CooperativeTooLarge {
+        /// The kernel.
+        kernel: String,
+        /// Blocks asked for.
+        asked: u64,
+        /// Blocks that can be resident.
+        maximum: u64,
+    },
+
+    /// The PTX text cannot be read.
+    #[error("cannot read PTX: {0}")]
+    PtxSyntax(#[from] ptx_sim::ptx::ParseError),
+
+    /// The driver refused the PTX.
+    #[error("the driver rejected module `{module}` (PTX {version}, target {target}): {reason}")]
+    PtxRejected {
+        /// The module.
+        module: String,
+        /// Its `.version`.
+        version: String,
+        /// Its `.target`.
+        target: String,
+        /// The reason: the driver's JIT log where there is one, and what to do.
+        reason: String,
+    },
+
+    /// No PTX variant of the module can run on the device.
+    #[error(
+        "module `{module}` has no PTX for compute capability {}.{}: its variants need {needed}. Use a newer device or \
+         the device `sim`",
+        capability.0, capability.1
+    )]
+    NoVariant {
+        /// The module.
+        module: String,
+        /// The device's compute capability.
+        capability: (u32, u32),
+        /// The capabilities of the variants.
+        needed: String,
+    },
+
+    /// The module has no such kernel.
+    #[error("module `{module}` has no kernel `{kernel}`; it has: {available}")]
+    UnknownKernel {
+        /// The kernel that was asked for.
+        kernel: String,
+        /// The module.
+        module: String,
+        /// The kernels that it has.
+        available: String,
+    },
+
+    /// The arguments of a launch do not fit the kernel's parameters.
+    #[error("cannot launch `{kernel}`: {reason}. Its parameters are ({parameters})")]
+    ArgumentMismatch {
+        /// The kernel.
+        kernel: String,
+        /// What does not fit.
+        reason: String,
+        /// The kernel's parameters, as its PTX declares them.
+        parameters: String,
+    },
+
+    /// What was asked for is not possible on this device.
+    #[error("{device} does not support {what}")]
+    Unsupported {
+        /// The device's name.
+        device: String,
+        /// What was asked for.
+        what: &'static str,
+    },
+
+    /// The simulator found a fault in a kernel.
+    #[error("{0}")]
+    Fault(#[from] Box<ptx_sim::Fault>),
+
+    /// The simulator cannot run a kernel.
+    #[error("the simulator cannot load it: {0}")]
+    SimulatorLoad(String),
+
+    /// An access of the host to simulated memory went wrong.
+    #[error("simulated memory: {0}")]
+    SimulatorMemory(String),
+
+    /// Any other error of the CUDA driver.
+    #[error("CUDA error {code} ({name}) from {call}: {meaning}")]
+    Driver {
+        /// The driver's error number.
+        code: u32,
+        /// Its name, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
+        name: String,
+        /// The driver function that returned it.
+        call: &'static str,
+        /// What the driver says about it, and what to do.
+        meaning: String,
+    },
+}

@@ -1,0 +1,222 @@
+//! Borrowed parts of device-visible memory.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use bytemuck::Pod;
+
+use super::byte_size;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+
+/// The start and length of `range` within `len` elements.
+fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&start) => start.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&end) => end.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    if start <= end && end <= len { Ok((start, end - start)) } else { Err(Error::OutOfRange { start, end, len }) }
+}
+
+/// A shared borrow of `len` elements that the device can read.
+#[derive(Debug)]
+pub struct Slice<'a, T> {
+    stream: &'a Stream,
+    address: u64,
+    len: usize,
+    borrow: PhantomData<&'a [T]>,
+}
+
+impl<T> Clone for Slice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slice<'_, T> {}
+
+/// A unique borrow of `len` elements that the device can write.
+#[derive(Debug)]
+pub struct SliceMut<'a, T> {
+    stream: &'a Stream,
+    address: u64,
+    len: usize,
+    borrow: PhantomData<&'a mut [T]>,
+}
+
+macro_rules! common {
+    ($slice:ident) => {
+        impl<'a, T> $slice<'a, T> {
+            /// The memory at `address` must hold `len` elements and belong to `stream` for as long as `'a`.
+            pub(crate) fn new(stream: &'a Stream, address: u64, len: usize) -> Self {
+                Self { stream, address, len, borrow: PhantomData }
+            }
+
+            /// Number of elements.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no elements.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// The stream that the memory belongs to.
+            #[must_use]
+            pub fn stream(&self) -> &'a Stream {
+                self.stream
+            }
+
+            /// The device address of the first element. Meaningless if there is none.
+            #[must_use]
+            pub fn address(&self) -> u64 {
+                self.address
+            }
+
+            /// Refuses memory of another stream; `what` names it.
+            ///
+            /// # Errors
+            /// [`Error::StreamMismatch`].
+            pub fn check(&self, stream: &Stream, what: &'static str) -> Result<()> {
+                if self.stream == stream { Ok(()) } else { Err(Error::StreamMismatch { what }) }
+            }
+
+            /// The size in bytes, if `other` (of which `what` is the name) has as many elements.
+            pub(crate) fn check_len(&self, other: usize, what: &'static str) -> Result<u64> {
+                if other != self.len {
+                    return Err(Error::LengthMismatch { what, expected: self.len, found: other });
+                }
+                byte_size::<T>(self.len)
+            }
+        }
+    };
+}
+
+common!(Slice);
+common!(SliceMut);
+
+impl<'a, T: Pod> Slice<'a, T> {
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
+        let (start, len) = resolve(&range, self.len)?;
+        Ok(Slice::new(self.stream, self.address + byte_size::<T>(start)?, len))
+    }
+
+    /// Waits for the stream and copies the elements to the host.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `to` has as many elements; an error that earlier work met.
+    pub fn copy_to(&self, to: &mut [T]) -> Result<()> {
+        let bytes = self.check_len(to.len(), "the destination")?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges have that size, and the wait keeps `to` borrowed until the copy is done. If the wait
+        // fails, the device has stopped and writes no more.
+        self.stream.submit(|backend, raw| unsafe {
+            backend.copy_to_host(raw, to.as_mut_ptr().cast(), self.address, bytes)
+        })?;
+        self.stream.synchronize()
+    }
+
+    /// Waits for the stream and returns the elements.
+    ///
+    /// # Errors
+    /// An error that earlier work met.
+    pub fn download(&self) -> Result<Vec<T>> {
+        let mut elements = vec![T::zeroed(); self.len];
+        self.copy_to(&mut elements)?;
+        Ok(elements)
+    }
+}
+
+impl<'a, T: Pod> SliceMut<'a, T> {
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn slice_mut(self, range: impl RangeBounds<usize>) -> Result<SliceMut<'a, T>> {
+        let (start, len) = resolve(&range, self.len)?;
+        Ok(SliceMut::new(self.stream, self.address + byte_size::<T>(start)?, len))
+    }
+
+    /// The first `middle` elements, and the others.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if there are fewer.
+    pub fn split_at(self, middle: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
+        if middle > self.len {
+            return Err(Error::OutOfRange { start: 0, end: middle, len: self.len });
+        }
+        let second = self.address + byte_size::<T>(middle)?;
+        let rest = self.len - middle;
+        Ok((SliceMut::new(self.stream, self.address, middle), SliceMut::new(self.stream, second, rest)))
+    }
+
+    /// The same elements, borrowed for a shorter time.
+    #[must_use]
+    pub fn reborrow(&mut self) -> SliceMut<'_, T> {
+        SliceMut::new(self.stream, self.address, self.len)
+    }
+
+    /// The same elements, shared.
+    #[must_use]
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        Slice::new(self.stream, self.address, self.len)
+    }
+
+    /// Copies `from` to the device. `from` may be changed as soon as this returns.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `from` has as many elements; an error that earlier work met.
+    pub fn copy_from(&mut self, from: &[T]) -> Result<()> {
+        let bytes = self.check_len(from.len(), "the source")?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges have that size, and the wait keeps `from` borrowed until the copy is done.
+        self.stream.submit(|backend, raw| unsafe {
+            backend.copy_to_device(raw, self.address, from.as_ptr().cast(), bytes)
+        })?;
+        self.stream.synchronize()
+    }
+
+    /// Starts a copy within device-visible memory: device, pinned and unified memory alike, in any direction.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], an error of the driver.
+    pub fn copy_from_slice(&mut self, from: Slice<'_, T>) -> Result<()> {
+        from.check(self.stream, "the source")?;
+        let bytes = self.check_len(from.len, "the source")?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges have that size and belong to this stream; a unique and a shared borrow cannot overlap.
+        self.stream.submit(|backend, raw| unsafe { backend.copy(raw, self.address, from.address, bytes) })
+    }
+
+    /// Starts setting all bytes to zero.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn fill_zero(&mut self) -> Result<()> {
+        let bytes = byte_size::<T>(self.len)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range has that size and belongs to this stream.
+        self.stream.submit(|backend, raw| unsafe { backend.fill_bytes(raw, self.address, 0, bytes) })
+    }
+}

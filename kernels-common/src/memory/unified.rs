@@ -1,0 +1,175 @@
+//! Memory that host and device share and that moves between them on demand.
+
+use std::ops::{Deref, DerefMut};
+
+use bytemuck::Pod;
+
+use super::host_shared::HostShared;
+use super::{Slice, SliceMut, byte_size};
+use crate::error::Result;
+use crate::stream::{HostView, Stream};
+
+/// Who may use unified memory at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attach {
+    /// Any stream of any device (`cudaMemAttachGlobal`).
+    #[default]
+    Global,
+    /// The host, and then only the buffer's own stream (`cudaMemAttachHost`, followed by the attachment to the stream).
+    Host,
+}
+
+/// An array of `T` in unified memory.
+///
+/// The host sees the elements through [`UnifiedBuffer::host`] and [`UnifiedBuffer::host_mut`], which first wait for
+/// the buffer's stream. Some devices cannot run kernels while the host uses unified memory (they lack concurrent managed
+/// access): there the buffer is tied to its stream, and work on that stream is refused with
+/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive.
+#[derive(Debug)]
+pub struct UnifiedBuffer<T> {
+    shared: HostShared<T>,
+}
+
+impl<T: Pod> UnifiedBuffer<T> {
+    /// Unified memory for `len` elements, all bytes zero.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::error::Error::TooLarge),
+    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
+    pub fn zeros(stream: &Stream, len: usize, attach: Attach) -> Result<Self> {
+        let bytes = byte_size::<T>(len)?;
+        let memory = match bytes {
+            0 => None,
+            _ => Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?),
+        };
+        let mut buffer = Self { shared: HostShared::new(stream, memory, len) };
+        if let Some(memory) = memory {
+            if attach == Attach::Host || !stream.device().properties().concurrent_managed_access {
+                stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
+            }
+            buffer.host_mut()?.fill(T::zeroed());
+        }
+        Ok(buffer)
+    }
+
+    /// The elements on the host. Waits for the buffer's stream.
+    ///
+    /// # Errors
+    /// An error that the stream's work met.
+    pub fn host(&self) -> Result<HostSlice<'_, T>> {
+        let view = self.shared.stream.host_view()?;
+        // SAFETY: opening the view waited for all work on the stream.
+        Ok(HostSlice { elements: unsafe { self.shared.host_slice() }, _view: view })
+    }
+
+    /// The elements on the host, to write. Waits for the buffer's stream.
+    ///
+    /// # Errors
+    /// An error that the stream's work met.
+    pub fn host_mut(&mut self) -> Result<HostSliceMut<'_, T>> {
+        let view = self.shared.stream.host_view()?;
+        // SAFETY: as above.
+        Ok(HostSliceMut { elements: unsafe { self.shared.host_slice_mut() }, _view: view })
+    }
+
+    /// The elements as the device sees them, to read.
+    #[must_use]
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        self.shared.device_slice()
+    }
+
+    /// The elements as the device sees them, to write.
+    #[must_use]
+    pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
+        self.shared.device_slice_mut()
+    }
+
+    /// Starts moving the memory to the device, ahead of its use there. Only a hint: it changes no result.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn prefetch_to_device(&self) -> Result<()> {
+        self.prefetch(true)
+    }
+
+    /// Starts moving the memory to the host, ahead of its use there. Only a hint: it changes no result.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn prefetch_to_host(&self) -> Result<()> {
+        self.prefetch(false)
+    }
+
+    fn prefetch(&self, to_device: bool) -> Result<()> {
+        let stream = &self.shared.stream;
+        match self.shared.memory {
+            // Devices without concurrent access move whole buffers at a launch and refuse to prefetch.
+            Some(memory) if stream.device().properties().concurrent_managed_access => {
+                let bytes = byte_size::<T>(self.shared.len)?;
+                stream.submit(|backend, raw| backend.prefetch(raw, memory, bytes, to_device))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T> UnifiedBuffer<T> {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.len
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared.len == 0
+    }
+}
+
+impl<T> Drop for UnifiedBuffer<T> {
+    fn drop(&mut self) {
+        if let Some(memory) = self.shared.memory {
+            // If the wait fails, the device has stopped and uses the memory no more.
+            let _ = self.shared.stream.synchronize();
+            // SAFETY: no work uses the memory, and nothing can name it from here on.
+            unsafe { self.shared.stream.backend().free_unified(memory) }
+        }
+    }
+}
+
+/// A host view of a [`UnifiedBuffer`], to read.
+#[derive(Debug)]
+pub struct HostSlice<'a, T> {
+    elements: &'a [T],
+    _view: HostView,
+}
+
+impl<T> Deref for HostSlice<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.elements
+    }
+}
+
+/// A host view of a [`UnifiedBuffer`], to write.
+#[derive(Debug)]
+pub struct HostSliceMut<'a, T> {
+    elements: &'a mut [T],
+    _view: HostView,
+}
+
+impl<T> Deref for HostSliceMut<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.elements
+    }
+}
+
+impl<T> DerefMut for HostSliceMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.elements
+    }
+}

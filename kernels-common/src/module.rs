@@ -1,0 +1,296 @@
+//! PTX modules and the kernels in them.
+
+use std::sync::Arc;
+
+use ptx_sim::ptx::{KernelSignature, Module as Outline, Param};
+
+use crate::backend::{Backend, KernelLimits, RawKernel, RawModule};
+use crate::error::{Error, Result};
+use crate::launch::{Argument, ArgumentKind, Arguments, LaunchConfig};
+use crate::stream::Stream;
+
+/// One PTX text of a crate, embedded by its build script. See [`ptx!`](crate::ptx).
+#[derive(Clone, Copy, Debug)]
+pub struct Ptx {
+    module: &'static str,
+    compute: u32,
+    text: &'static str,
+}
+
+impl Ptx {
+    /// The PTX of `module` for compute capability `compute` (75 for 7.5) and later.
+    #[must_use]
+    pub const fn new(module: &'static str, compute: u32, text: &'static str) -> Self {
+        Self { module, compute, text }
+    }
+
+    /// The name of the module: that of its source file, without the extension.
+    #[must_use]
+    pub const fn module(&self) -> &'static str {
+        self.module
+    }
+
+    /// The least compute capability that runs it: major, minor.
+    #[must_use]
+    pub const fn capability(&self) -> (u32, u32) {
+        (self.compute / 10, self.compute % 10)
+    }
+
+    /// The text.
+    #[must_use]
+    pub const fn text(&self) -> &'static str {
+        self.text
+    }
+
+    fn file_name(&self) -> String {
+        format!("{}.sm_{}.ptx", self.module, self.compute)
+    }
+}
+
+/// The PTX texts that a build script made with `kernels-build`, as a `&'static [Ptx]`: one for each compute capability.
+///
+/// ```ignore-in-docs-only-because-it-needs-a-build-script
+/// const PTX: &[kernels_common::module::Ptx] = kernels_common::ptx!("dot");
+/// ```
+#[macro_export]
+macro_rules! ptx {
+    ($module:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $module, ".ptx.rs"))
+    };
+}
+
+/// A module on a device; unloaded with its last owner.
+#[derive(Debug)]
+pub(crate) struct LoadedModule {
+    backend: Arc<dyn Backend>,
+    raw: RawModule,
+    kernels: Vec<LoadedKernel>,
+}
+
+#[derive(Debug)]
+struct LoadedKernel {
+    raw: RawKernel,
+    limits: KernelLimits,
+    signature: KernelSignature,
+}
+
+impl LoadedModule {
+    /// Reads `text`, hands the device what `kernels` need of it, and looks the kernels up.
+    fn load(backend: &Arc<dyn Backend>, name: &str, text: &str, kernels: &[&str]) -> Result<Self> {
+        let outline = Outline::parse(name, text)?;
+        let signatures = kernels
+            .iter()
+            .map(|&kernel| outline.kernel(kernel).cloned().ok_or_else(|| unknown_kernel(kernel, &outline)))
+            .collect::<Result<Vec<_>>>()?;
+        let raw = backend.load(name, &outline.select(kernels)?)?;
+        let mut module = Self { backend: Arc::clone(backend), raw, kernels: Vec::with_capacity(kernels.len()) };
+        for signature in signatures {
+            let (raw, limits) = backend.kernel(module.raw, &signature.name)?;
+            module.kernels.push(LoadedKernel { raw, limits, signature });
+        }
+        Ok(module)
+    }
+}
+
+impl Drop for LoadedModule {
+    fn drop(&mut self) {
+        // SAFETY: kernels of the module hold it alive, and a kernel that is running is part of a stream that the
+        // backend finishes first: unloading waits for it.
+        unsafe { self.backend.unload(self.raw) }
+    }
+}
+
+fn unknown_kernel(kernel: &str, outline: &Outline) -> Error {
+    let available: Vec<&str> = outline.kernels().map(|signature| &*signature.name).collect();
+    Error::UnknownKernel {
+        kernel: kernel.to_owned(),
+        module: outline.name().to_owned(),
+        available: if available.is_empty() { "none".to_owned() } else { available.join(", ") },
+    }
+}
+
+/// Loads kernels of a crate for the device of `stream`: from the newest of `variants` that the device can run, and of
+/// that only what these kernels need. Loading again gives the same module without work.
+///
+/// The kernels come in the order of `names` and launch on `stream`.
+///
+/// # Errors
+/// [`Error::NoVariant`], [`Error::UnknownKernel`], [`Error::PtxSyntax`], [`Error::PtxRejected`], on the simulator
+/// [`Error::SimulatorLoad`] if it cannot run one of them.
+pub fn load<const N: usize>(stream: &Stream, variants: &[Ptx], names: [&str; N]) -> Result<[Kernel; N]> {
+    let device = stream.device();
+    let capability = device.properties().capability;
+    let newest = variants.iter().filter(|ptx| ptx.capability() <= capability).max_by_key(|ptx| ptx.compute);
+    let Some(ptx) = newest else {
+        let needed: Vec<String> =
+            variants.iter().map(|ptx| format!("{}.{}", ptx.capability().0, ptx.capability().1)).collect();
+        return Err(Error::NoVariant {
+            module: variants.first().map_or("?", Ptx::module).to_owned(),
+            capability,
+            needed: needed.join(" or "),
+        });
+    };
+    let module = device.cached_module(ptx.text, &names, || {
+        LoadedModule::load(&device.inner.backend, &ptx.file_name(), ptx.text, &names)
+    })?;
+    Ok(kernels(stream, &module))
+}
+
+/// Loads kernels from a PTX text that came from elsewhere, such as a file; `name` stands for it in messages.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_text<const N: usize>(stream: &Stream, name: &str, text: &str, names: [&str; N]) -> Result<[Kernel; N]> {
+    let module = LoadedModule::load(&stream.device().inner.backend, name, text, &names)?;
+    Ok(kernels(stream, &Arc::new(module)))
+}
+
+fn kernels<const N: usize>(stream: &Stream, module: &Arc<LoadedModule>) -> [Kernel; N] {
+    std::array::from_fn(|index| Kernel { stream: stream.clone(), module: Arc::clone(module), index })
+}
+
+/// A kernel, ready to launch on its stream.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    stream: Stream,
+    module: Arc<LoadedModule>,
+    index: usize,
+}
+
+impl Kernel {
+    fn loaded(&self) -> &LoadedKernel {
+        &self.module.kernels[self.index]
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.loaded().signature.name
+    }
+
+    /// The stream that it launches on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// How many blocks of `threads` threads, with `shared_bytes` of dynamic shared memory each, one multiprocessor
+    /// holds at once.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn blocks_per_multiprocessor(&self, threads: u32, shared_bytes: u32) -> Result<u32> {
+        self.stream.backend().blocks_per_multiprocessor(self.loaded().raw, threads, shared_bytes)
+    }
+
+    /// How many such blocks the device holds at once: the most that a cooperative launch may have.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32> {
+        let multiprocessors = self.stream.device().properties().multiprocessors;
+        Ok(self.blocks_per_multiprocessor(threads, shared_bytes)?.saturating_mul(multiprocessors))
+    }
+
+    /// Queues a launch and returns. A grid without blocks queues nothing.
+    ///
+    /// The arguments are checked against the kernel's parameters, and the shape against the limits of kernel and
+    /// device, before the driver is asked.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentMismatch`], [`Error::StreamMismatch`] for memory of another stream, [`Error::InvalidLaunch`],
+    /// [`Error::CooperativeTooLarge`]. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a GPU
+    /// they appear when the stream is waited for.
+    ///
+    /// # Safety
+    /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that
+    /// are [`SliceMut`](crate::memory::SliceMut), and ends.
+    pub unsafe fn launch(&self, config: LaunchConfig, arguments: impl Arguments) -> Result<()> {
+        let kernel = self.loaded();
+        let arguments = arguments.to_arguments(&self.stream)?;
+        let arguments = arguments.as_ref();
+        check_arguments(&kernel.signature, arguments)?;
+        if config.blocks() == 0 {
+            return Ok(());
+        }
+        config.check(self.name(), self.stream.device().properties())?;
+        self.check_limits(&config)?;
+        // SAFETY: arguments and shape were checked; the caller answers for what the kernel does.
+        self.stream.submit(|backend, raw| unsafe { backend.launch(raw, kernel.raw, &config, arguments) })
+    }
+
+    fn check_limits(&self, config: &LaunchConfig) -> Result<()> {
+        let limits = &self.loaded().limits;
+        let threads = config.threads_per_block();
+        let invalid = |limit, asked, maximum| {
+            Err(Error::InvalidLaunch { kernel: self.name().to_owned(), limit, asked, maximum })
+        };
+        if threads > limits.threads_per_block.into() {
+            return invalid("the number of threads of a block", threads, limits.threads_per_block.into());
+        }
+        if config.shared_bytes > limits.dynamic_shared {
+            return invalid(
+                "the dynamic shared memory of a block in bytes",
+                config.shared_bytes.into(),
+                limits.dynamic_shared.into(),
+            );
+        }
+        if config.cooperative {
+            let device = self.stream.device().properties();
+            if !device.cooperative_launch {
+                return Err(Error::Unsupported { device: device.name.clone(), what: "cooperative launches" });
+            }
+            let maximum = u64::from(self.resident_blocks(threads as u32, config.shared_bytes)?);
+            if config.blocks() > maximum {
+                return Err(Error::CooperativeTooLarge {
+                    kernel: self.name().to_owned(),
+                    asked: config.blocks(),
+                    maximum,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks number, sizes and kinds of the arguments.
+fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Result<()> {
+    let mismatch = |reason: String| Err(Error::ArgumentMismatch {
+        kernel: signature.name.to_string(),
+        reason,
+        parameters: describe(&signature.params),
+    });
+    if arguments.len() != signature.params.len() {
+        return mismatch(format!("{} arguments for {} parameters", arguments.len(), signature.params.len()));
+    }
+    // PTX of older compilers does not mark pointers; there only the sizes can be compared.
+    let marks_pointers = signature.params.iter().any(|param| param.pointer);
+    for (index, (param, argument)) in signature.params.iter().zip(arguments).enumerate() {
+        let given = || match argument.kind {
+            ArgumentKind::Pointer => "a slice".to_owned(),
+            ArgumentKind::Integer => format!("an integer of {} bytes", argument.size),
+            ArgumentKind::Float => format!("a float of {} bytes", argument.size),
+        };
+        if usize::from(argument.size) != param.size {
+            return mismatch(format!("argument {index} is {}, parameter {index} has {} bytes", given(), param.size));
+        }
+        if marks_pointers && param.pointer != (argument.kind == ArgumentKind::Pointer) {
+            let expected = if param.pointer { "a pointer" } else { "no pointer" };
+            return mismatch(format!("argument {index} is {}, parameter {index} is {expected}", given()));
+        }
+        let is_float = matches!(param.ty, ptx_sim::ast::Type::F32 | ptx_sim::ast::Type::F64);
+        if is_float && argument.kind != ArgumentKind::Float {
+            return mismatch(format!("argument {index} is {}, parameter {index} is a float", given()));
+        }
+    }
+    Ok(())
+}
+
+/// A parameter list for a message, such as `u64 pointer, u64, f32`.
+fn describe(params: &[Param]) -> String {
+    let describe = |param: &Param| {
+        let pointer = if param.pointer { " pointer" } else { "" };
+        format!("{:?}{pointer}", param.ty).to_lowercase()
+    };
+    params.iter().map(describe).collect::<Vec<_>>().join(", ")
+}
