@@ -175,11 +175,11 @@ fn host_arguments(environment: &Environment, directory: &Path) -> Result<Vec<OsS
         .out_dir(directory)
         .cargo_metadata(false)
         .cargo_warnings(false);
-    if let Some(compiler) = environment.get("NVCC_CCBIN") {
-        build.compiler(compiler);
-    }
-    let tool = build.try_get_compiler()?;
-    Ok(tool.args().to_vec())
+    // cc does not read nvcc's own variable.
+    let named = environment.get("NVCC_CCBIN");
+    let mut arguments = build.ccbin(named.is_none()).try_get_compiler()?.args().to_vec();
+    arguments.extend(named.into_iter().flat_map(|compiler| [OsString::from("-ccbin"), compiler.to_owned()]));
+    Ok(arguments)
 }
 
 /// Asks ptxas whether it takes a PTX text. `Ok(Err(…))` is its refusal.

@@ -95,8 +95,7 @@ fn without_comments_and_strings(text: &str) -> String {
                 (In::Block, true)
             }
             (In::Code, '"', _) => (In::Text, true),
-            (In::Code, ..) => (In::Code, false),
-            (In::Line, '\n', _) => (In::Code, false),
+            (In::Code, ..) | (In::Line, '\n', _) => (In::Code, false),
             (In::Line, ..) => (In::Line, true),
             (In::Block, '*', Some('/')) => {
                 rest.next();

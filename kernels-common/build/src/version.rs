@@ -3,7 +3,7 @@
 //! nvcc writes the newest version it knows whatever the code needs, and a driver refuses what is newer than
 //! itself. ptxas knows which instruction came with which version; so it is asked.
 
-/// The versions there are, from the first that knows a target of interest (6.3 knows sm_75).
+/// The versions there are, from the first that knows a target of interest (6.3 knows `sm_75`).
 const VERSIONS: [(u32, u32); 22] = [
     (6, 3),
     (6, 4),
