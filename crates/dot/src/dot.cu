@@ -1,0 +1,146 @@
+// Dot products: the sum of x[i] * y[i], in the type of the sum.
+#include "arithmetic.cuh"
+#include "canonical.cuh"
+#include "convert.cuh"
+#include "grid.cuh"
+#include "instantiate.cuh"
+#include "packet.cuh"
+#include "types.cuh"
+
+// Three launches. Each of the first two leaves one partial for every 256 values, the third adds up what is left.
+//
+// Blocks form a two-dimensional grid, numbered along x first; a square grid may have more blocks than there are partials.
+
+constexpr u32 STAGE_THREADS = 256;
+constexpr u32 LAST_STAGE_THREADS = 128;
+
+// The sum of one value of each of THREADS threads, through shared memory; the result is in thread 0. The stride halves, so
+// that the threads at work are neighbours: whole warps retire together, and an access never has a bank conflict.
+template <u32 THREADS, class S>
+__device__ inline S shared_tree(S value) {
+    __shared__ S values[THREADS];
+    u32 t = threadIdx.x;
+    values[t] = value;
+    __syncthreads();
+#pragma unroll
+    for (u32 stride = THREADS / 2; stride >= WARP; stride /= 2) {
+        if (t < stride) {
+            values[t] = add(values[t], values[t + stride]);
+        }
+        __syncthreads();
+    }
+    // From here on one warp works alone and needs no barrier of the block. It needs one of the warp, between what a step
+    // reads and what it writes and after that: its lanes need not run in lock step.
+    if (t < WARP) {
+        S sum = values[t];
+#pragma unroll
+        for (u32 stride = WARP / 2; stride > 0; stride /= 2) {
+            sum = add(sum, values[t + stride]);
+            __syncwarp();
+            values[t] = sum;
+            __syncwarp();
+        }
+        value = sum;
+    }
+    return value;
+}
+
+// partials[b] is the dot product of elements 256 b to 256 b + 255.
+template <class T>
+__device__ inline void dot_stage1(const T* x, const T* y, u64 n, sum_t<T>* partials) {
+    u64 block = block_number();
+    if (block * STAGE_THREADS >= n) {
+        return;
+    }
+    u64 i = block * STAGE_THREADS + threadIdx.x;
+    sum_t<T> sum = shared_tree<STAGE_THREADS>(i < n ? multiply(widen(x[i]), widen(y[i])) : sum_t<T>(0));
+    if (threadIdx.x == 0) {
+        partials[block] = sum;
+    }
+}
+
+// sums[b] is the sum of values 256 b to 256 b + 255.
+template <class S>
+__device__ inline void dot_stage2(const S* values, u64 count, S* sums) {
+    u64 block = block_number();
+    if (block * STAGE_THREADS >= count) {
+        return;
+    }
+    u64 i = block * STAGE_THREADS + threadIdx.x;
+    S sum = shared_tree<STAGE_THREADS>(i < count ? values[i] : S(0));
+    if (threadIdx.x == 0) {
+        sums[block] = sum;
+    }
+}
+
+// The sum of any number of values, by one block.
+template <class S>
+__device__ inline void dot_stage3(const S* values, u64 count, S* out) {
+    S sum = 0;
+    for (u64 i = threadIdx.x; i < count; i += LAST_STAGE_THREADS) {
+        sum = add(sum, values[i]);
+    }
+    sum = shared_tree<LAST_STAGE_THREADS>(sum);
+    if (threadIdx.x == 0) {
+        *out = normalised(sum);
+    }
+}
+
+INSTANTIATE(dot_stage1, __launch_bounds__(STAGE_THREADS), (const T* x, const T* y, u64 n, sum_t<T>* partials),
+            (x, y, n, partials))
+INSTANTIATE_SUMS(dot_stage2, __launch_bounds__(STAGE_THREADS), (const T* values, u64 count, T* sums),
+                 (values, count, sums))
+INSTANTIATE_SUMS(dot_stage3, __launch_bounds__(LAST_STAGE_THREADS), (const T* values, u64 count, T* out),
+                 (values, count, out))
+
+// One launch, in canonical order.
+
+// The products of two slices as terms of a canonical sum: one fused multiply-add per element, rounded once.
+template <class T, class Loads>
+struct Products {
+    using Sum = sum_t<T>;
+    static constexpr u32 LANES = ::LANES<T>;
+    static constexpr u32 IN_FLIGHT = Loads::IN_FLIGHT;
+    struct Batch {
+        Packet<T> x;
+        Packet<T> y;
+    };
+
+    const T* x;
+    const T* y;
+
+    __device__ Batch load(u32 packets) const {
+        return {Loads::load(x + packets * LANES), Loads::load(y + packets * LANES)};
+    }
+    __device__ static void take(Sum (&sums)[LANES], const Batch& batch) {
+#pragma unroll
+        for (u32 lane = 0; lane < LANES; ++lane) {
+            sums[lane] = fused_add(sums[lane], widen(batch.x.lane[lane]), widen(batch.y.lane[lane]));
+        }
+    }
+    __device__ void take_lane(Sum& sum, u32 lane) const { sum = fused_add(sum, widen(x[lane]), widen(y[lane])); }
+    __device__ void advance(u64 packets) {
+        x += packets * LANES;
+        y += packets * LANES;
+    }
+};
+
+// *out is the dot product of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
+// virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is touched.
+template <class T>
+__device__ inline void dot(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out) {
+    u64 blocks = count_virtual_blocks(n, log2_v);
+    sum_t<T>* values = blocks == 1 ? out : partials;
+    if (is_aligned(x) && is_aligned(y)) {
+        reduce_virtual_blocks<Plus>(Products<T, Whole>{x, y}, n, log2_v, values);
+    } else {
+        reduce_virtual_blocks<Plus>(Products<T, LaneByLane>{x, y}, n, log2_v, values);
+    }
+    if (blocks > 1) {
+        finish_in_last_block<Plus>(partials, blocks, counter, out);
+    }
+}
+
+INSTANTIATE(dot, __launch_bounds__(CANONICAL_THREADS, 2),
+            (const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out),
+            (x, y, n, log2_v, partials, counter, out))

@@ -1,0 +1,112 @@
+// Element-wise addition of vectors of n elements.
+//
+//   vecadd       z[i] = x[i] + y[i]
+//   accumulate   z[i] = (x[i] + y[i]) + z[i]
+//
+// Sums of halves are computed in f32 and rounded once at the end. Integers wrap around. z may be x or y, but may not
+// overlap them otherwise.
+#include "arithmetic.cuh"
+#include "convert.cuh"
+#include "grid.cuh"
+#include "instantiate.cuh"
+#include "packet.cuh"
+#include "types.cuh"
+
+// What to do with one element: `z` is the element that is there already, and is loaded only if it is needed.
+struct VecAdd {
+    static constexpr bool READS_Z = false;
+    template <class T>
+    __device__ static T apply(T x, T y, T) {
+        return narrow<T>(add(widen(x), widen(y)));
+    }
+};
+struct Accumulate {
+    static constexpr bool READS_Z = true;
+    template <class T>
+    __device__ static T apply(T x, T y, T z) {
+        return narrow<T>(add(add(widen(x), widen(y)), widen(z)));
+    }
+};
+
+template <class Op, class T>
+__device__ inline void add_element(const T* x, const T* y, T* z, u64 i) {
+    z[i] = Op::apply(x[i], y[i], Op::READS_Z ? z[i] : T{});
+}
+
+// One element a thread. A grid of one or of two dimensions; either may have more threads than there are elements.
+template <class Op, class T>
+__device__ inline void one_each(const T* x, const T* y, T* z, u64 n) {
+    u64 i = thread_number();
+    if (i < n) {
+        add_element<Op>(x, y, z, i);
+    }
+}
+
+// A grid of any size goes over the vector in strides of its number of threads.
+template <class Op, class T>
+__device__ inline void grid_stride(const T* x, const T* y, T* z, u64 n) {
+    u64 stride = block_count() * blockDim.x;
+    for (u64 i = thread_number(); i < n; i += stride) {
+        add_element<Op>(x, y, z, i);
+    }
+}
+
+// One packet of 16 bytes a thread, the widest access there is: fewest instructions and most bytes in flight. Nobody reads
+// z again soon, so it is stored past the caches.
+template <class Op, class T>
+__device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
+    constexpr u32 L = LANES<T>;
+    if (is_aligned(x) && is_aligned(y) && is_aligned(z)) {
+        u64 first = thread_number() * L;
+        if (first + L <= n) {
+            Packet<T> a = Whole::load(x + first);
+            Packet<T> b = Whole::load(y + first);
+            Packet<T> c = Op::READS_Z ? Whole::load(z + first) : Packet<T>{};
+#pragma unroll
+            for (u32 lane = 0; lane < L; ++lane) {
+                c.lane[lane] = Op::apply(a.lane[lane], b.lane[lane], c.lane[lane]);
+            }
+            store_streaming(z + first, c);
+        } else {
+#pragma unroll 1
+            for (u64 i = first; i < n; ++i) {
+                add_element<Op>(x, y, z, i);
+            }
+        }
+    } else {
+        // The same elements for each block, but a thread takes every blockDim.x-th: each access of a warp is contiguous.
+        u64 first = block_number() * blockDim.x * L + threadIdx.x;
+#pragma unroll
+        for (u32 k = 0; k < L; ++k) {
+            u64 i = first + k * blockDim.x;
+            if (i < n) {
+                add_element<Op>(x, y, z, i);
+            }
+        }
+    }
+}
+
+#define SHAPES(op, Op)                                                                                                 \
+    template <class T>                                                                                                 \
+    __device__ inline void op##_grid1d(const T* x, const T* y, T* z, u64 n) {                                          \
+        one_each<Op>(x, y, z, n);                                                                                      \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    __device__ inline void op##_grid2d(const T* x, const T* y, T* z, u64 n) {                                          \
+        one_each<Op>(x, y, z, n);                                                                                      \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    __device__ inline void op##_stride(const T* x, const T* y, T* z, u64 n) {                                          \
+        grid_stride<Op>(x, y, z, n);                                                                                   \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    __device__ inline void op##_packets(const T* x, const T* y, T* z, u64 n) {                                         \
+        packets<Op>(x, y, z, n);                                                                                       \
+    }                                                                                                                  \
+    INSTANTIATE(op##_grid1d, , (const T* x, const T* y, T* z, u64 n), (x, y, z, n))                                    \
+    INSTANTIATE(op##_grid2d, , (const T* x, const T* y, T* z, u64 n), (x, y, z, n))                                    \
+    INSTANTIATE(op##_stride, , (const T* x, const T* y, T* z, u64 n), (x, y, z, n))                                    \
+    INSTANTIATE(op##_packets, __launch_bounds__(1024), (const T* x, const T* y, T* z, u64 n), (x, y, z, n))
+
+SHAPES(vecadd, VecAdd)
+SHAPES(accumulate, Accumulate)

@@ -1,0 +1,23 @@
+// A tree over the threads of a block.
+#pragma once
+
+#include "types.cuh"
+#include "warp.cuh"
+
+// Combines one value of each of THREADS threads: the tree of each warp, then the tree of the warps' values. The result is
+// in thread 0. All threads have to call it, and a barrier has to lie between two uses of the same `warp_values`.
+template <class Op, u32 THREADS, class S>
+__device__ inline S block_tree(S value, S (&warp_values)[THREADS / WARP]) {
+    constexpr u32 WARPS = THREADS / WARP;
+    static_assert(THREADS % WARP == 0 && WARPS <= WARP && (WARPS & (WARPS - 1)) == 0, "a power of two of whole warps");
+    value = warp_tree<Op>(value);
+    if (lane_number() == 0) {
+        warp_values[warp_number()] = value;
+    }
+    __syncthreads();
+    if (warp_number() == 0) {
+        value = lane_number() < WARPS ? warp_values[lane_number()] : Op::template identity<S>();
+        value = warp_tree<Op, WARPS / 2>(value);
+    }
+    return value;
+}
