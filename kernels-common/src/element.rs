@@ -44,6 +44,12 @@ pub trait Element: sealed::Sealed + Pod + PartialEq + PartialOrd + Debug + Displ
 
 /// A type that sums live in: `f32 f64 i64 u64`.
 pub trait Accumulator: Element<Sum = Self> {
+    /// Largest relative error of one rounded operation: 2⁻²⁴ for `f32`, 2⁻⁵³ for `f64`, 0 for integers.
+    const UNIT_ROUNDOFF: f64;
+
+    /// Largest absolute error of one rounded operation whose result is subnormal; 0 for integers.
+    const UNDERFLOW_ERROR: f64;
+
     /// `self + other`, rounded to nearest even; integers wrap.
     #[must_use]
     fn add(self, other: Self) -> Self;
@@ -65,6 +71,8 @@ pub trait Accumulator: Element<Sum = Self> {
 macro_rules! float_sum {
     ($type:ident) => {
         impl Accumulator for $type {
+            const UNIT_ROUNDOFF: f64 = $type::EPSILON as f64 / 2.0;
+            const UNDERFLOW_ERROR: f64 = $type::MIN_POSITIVE as f64 * $type::EPSILON as f64 / 2.0;
             #[inline]
             fn add(self, other: Self) -> Self {
                 self + other
@@ -88,6 +96,8 @@ macro_rules! float_sum {
 macro_rules! integer_sum {
     ($type:ident) => {
         impl Accumulator for $type {
+            const UNIT_ROUNDOFF: f64 = 0.0;
+            const UNDERFLOW_ERROR: f64 = 0.0;
             #[inline]
             fn add(self, other: Self) -> Self {
                 self.wrapping_add(other)

@@ -38,6 +38,7 @@ pub mod interop;
 pub mod launch;
 pub mod memory;
 pub mod module;
+pub mod oracle;
 pub mod order;
 pub mod stream;
 pub mod sum;
