@@ -1,5 +1,24 @@
-//! A simulator that runs NVIDIA PTX on the CPU, finds faults and counts what a profiler counts
+//! A simulator that runs NVIDIA PTX on the CPU, finds faults and counts what a profiler counts.
 
 pub mod ast;
-mod cfg;
 pub mod ptx;
+
+mod cfg;
+mod code;
+mod config;
+mod counters;
+mod fault;
+mod initialised;
+mod launch;
+mod lower;
+mod memory;
+mod program;
+mod simulator;
+
+pub use config::{Checks, Config};
+pub use counters::Counters;
+pub use fault::{Access, Fault, FaultDetails, FaultKind, FaultSite, MemorySpace, Operation, Place, Waiting};
+pub use launch::Launch;
+pub use memory::MemoryError;
+pub use program::{Kernel, LoadError, Program};
+pub use simulator::Simulator;

@@ -1,0 +1,113 @@
+//! What a simulator is told when it is made.
+
+/// Which faults a launch looks for beyond those that memory safety demands.
+///
+/// Addresses outside every allocation are a fault when [`bounds`](Checks::bounds) is set. Without it such a load gives
+/// zeros and such a store is dropped; host memory outside the simulator's allocations is never touched in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checks {
+    /// Accesses outside an allocation, to freed memory, through null, to read-only memory, or misaligned.
+    pub bounds: bool,
+    /// Reads of global memory that nobody has written and of shared memory that the block has not written.
+    pub initialised: bool,
+    /// Block barriers that some lanes of a warp skip, or that different warps reach at different instructions.
+    pub barriers: bool,
+    /// Warp operations that read a lane which is not there.
+    pub lanes: bool,
+    /// Block barriers that complete only because some threads have left the kernel. The hardware allows this since
+    /// compute capability 7.0, so it is not among the default checks.
+    pub exited: bool,
+}
+
+impl Checks {
+    /// Every check, also those that sound kernels may trip over.
+    pub const ALL: Checks = Checks { bounds: true, initialised: true, barriers: true, lanes: true, exited: true };
+
+    /// No check: the fastest.
+    pub const NONE: Checks = Checks { bounds: false, initialised: false, barriers: false, lanes: false, exited: false };
+}
+
+impl Default for Checks {
+    /// Every check that holds for all sound kernels.
+    fn default() -> Checks {
+        Checks { exited: false, ..Checks::ALL }
+    }
+}
+
+/// What a [`Simulator`](crate::Simulator) pretends to be.
+///
+/// ```
+/// let config = ptx_sim::Config { seed: Some(7), multiprocessors: 4, ..Default::default() };
+/// assert_eq!(config.capability, (7, 5));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Shuffles the order of blocks, warps and divergent paths; the same seed gives the same order. `None` takes them
+    /// in ascending order.
+    pub seed: Option<u64>,
+    /// Faults to look for.
+    pub checks: Checks,
+    /// Streaming multiprocessors, for occupancy, the limit of a cooperative launch and `%nsmid`.
+    pub multiprocessors: u32,
+    /// Compute capability, for occupancy and limits. Instructions are not refused by capability.
+    pub capability: (u32, u32),
+    /// Bytes of device memory; more than the host has is fine until it is touched.
+    pub memory: u64,
+    /// Warp instructions of one launch before it is called a hang.
+    pub budget: u64,
+    /// Runs the code for the plain processor also where AVX2 and FMA are there. Results are the same; it is slower.
+    pub portable: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            seed: None,
+            checks: Checks::default(),
+            multiprocessors: 16,
+            capability: (7, 5),
+            memory: 16 << 30,
+            budget: 1 << 32,
+            portable: false,
+        }
+    }
+}
+
+/// Per-multiprocessor and per-block limits of a compute capability, as the CUDA programming guide lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) threads_per_multiprocessor: u32,
+    pub(crate) blocks_per_multiprocessor: u32,
+    pub(crate) shared_per_multiprocessor: u32,
+    /// With the opt-in that a launch of more than 48 KiB needs on hardware.
+    pub(crate) shared_per_block: u32,
+}
+
+/// Threads of a block, in all.
+pub(crate) const MAX_BLOCK_THREADS: u32 = 1024;
+/// Threads of a block in each dimension.
+pub(crate) const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+/// Blocks of a grid in each dimension.
+pub(crate) const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
+
+impl Limits {
+    pub(crate) fn of(capability: (u32, u32)) -> Limits {
+        let (threads, blocks, shared_kib, block_kib) = match capability {
+            (7, 5) => (1024, 16, 64, 64),
+            (8, 0) => (2048, 32, 164, 163),
+            (8, 6) => (1536, 16, 100, 99),
+            (8, 7) => (1536, 16, 164, 163),
+            (8, 9) => (1536, 24, 100, 99),
+            (9, _) | (10, _) => (2048, 32, 228, 227),
+            (12, _) => (1536, 24, 100, 99),
+            _ => (2048, 32, 96, 96),
+        };
+        Limits {
+            threads_per_multiprocessor: threads,
+            blocks_per_multiprocessor: blocks,
+            shared_per_multiprocessor: shared_kib << 10,
+            shared_per_block: block_kib << 10,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which bytes of a piece of memory have been written.
+
+/// One bit per byte; nothing at all once every byte has been written.
+#[derive(Debug)]
+pub(crate) struct Initialised {
+    /// Empty when all bytes are written (or there are none).
+    bits: Vec<u64>,
+    missing: u64,
+}
+
+/// The words that the bytes `from..to` touch, each with the bits of that range.
+fn words(from: u64, to: u64) -> impl Iterator<Item = (usize, u64)> {
+    let (first, last) = (from / 64, to.div_ceil(64));
+    (first..last).map(move |word| {
+        let low = if word == first { u64::MAX << (from % 64) } else { u64::MAX };
+        let high = if word + 1 == last && to % 64 != 0 { u64::MAX >> (64 - to % 64) } else { u64::MAX };
+        (word as usize, low & high)
+    })
+}
+
+impl Initialised {
+    /// Memory of `size` bytes that nobody has written.
+    pub(crate) fn nothing(size: u64) -> Initialised {
+        // `vec![0; n]` asks for zeroed memory, so that the bits of untouched pages cost nothing.
+        Initialised { bits: vec![0; size.div_ceil(64) as usize], missing: size }
+    }
+
+    /// Whether every byte has been written.
+    #[inline(always)]
+    pub(crate) fn is_all(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Records that every byte has been written.
+    pub(crate) fn set_all(&mut self) {
+        self.bits = Vec::new();
+        self.missing = 0;
+    }
+
+    /// Records that no byte of the first `size` has been written; keeps the storage.
+    pub(crate) fn clear(&mut self, size: u64) {
+        self.bits.clear();
+        self.bits.resize(size.div_ceil(64) as usize, 0);
+        self.missing = size;
+    }
+
+    /// Whether the bytes `from..to`, which lie within the memory, have all been written.
+    #[inline]
+    pub(crate) fn covers(&self, from: u64, to: u64) -> bool {
+        self.is_all() || words(from, to).all(|(word, bits)| self.bits[word] & bits == bits)
+    }
+
+    /// Records that the bytes `from..to`, which lie within the memory, have been written.
+    #[inline]
+    pub(crate) fn mark(&mut self, from: u64, to: u64) {
+        if self.is_all() {
+            return;
+        }
+        for (word, bits) in words(from, to) {
+            let fresh = bits & !self.bits[word];
+            self.bits[word] |= bits;
+            self.missing -= u64::from(fresh.count_ones());
+        }
+        if self.missing == 0 {
+            self.bits = Vec::new();
+        }
+    }
+
+    /// Makes the bytes `to..to + count` here as written as the bytes `from..` of `source` (`None`: of this memory).
+    pub(crate) fn copy_from(&mut self, to: u64, source: Option<&Initialised>, from: u64, count: u64) {
+        if source.unwrap_or(self).covers(from, from + count) {
+            self.mark(to, to + count);
+            return;
+        }
+        let known: Vec<bool> = {
+            let source = source.unwrap_or(self);
+            (from..from + count).map(|byte| source.covers(byte, byte + 1)).collect()
+        };
+        for (byte, known) in (to..).zip(known) {
+            if known {
+                self.mark(byte, byte + 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_exactly_the_range() {
+        for (from, to) in [(0, 1), (0, 64), (63, 65), (5, 200), (64, 128), (127, 128), (0, 300)] {
+            let mut map = Initialised::nothing(300);
+            map.mark(from, to);
+            for byte in 0..300 {
+                assert_eq!(map.covers(byte, byte + 1), (from..to).contains(&byte), "{from}..{to}, byte {byte}");
+            }
+            assert!(map.covers(from, to));
+            assert_eq!(map.is_all(), (from, to) == (0, 300));
+        }
+    }
+
+    #[test]
+    fn becomes_whole_piece_by_piece() {
+        let mut map = Initialised::nothing(130);
+        map.mark(0, 64);
+        map.mark(32, 129);
+        assert!(!map.is_all());
+        map.mark(129, 130);
+        assert!(map.is_all());
+        map.clear(10);
+        assert!(!map.covers(0, 1));
+    }
+
+    #[test]
+    fn copies_what_is_known() {
+        let mut from = Initialised::nothing(16);
+        from.mark(4, 8);
+        let mut to = Initialised::nothing(16);
+        to.copy_from(1, Some(&from), 2, 8);
+        let known: Vec<u64> = (0..16).filter(|&byte| to.covers(byte, byte + 1)).collect();
+        assert_eq!(known, [3, 4, 5, 6]);
+    }
+}
