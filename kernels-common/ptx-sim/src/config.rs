@@ -74,14 +74,31 @@ impl Default for Config {
     }
 }
 
-/// Per-multiprocessor and per-block limits of a compute capability, as the CUDA programming guide lists them.
+impl Config {
+    /// The limits of its compute capability.
+    pub fn limits(&self) -> Limits {
+        Limits::of(self.capability)
+    }
+}
+
+/// Limits of a compute capability, as the CUDA programming guide lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
-    pub(crate) threads_per_multiprocessor: u32,
-    pub(crate) blocks_per_multiprocessor: u32,
-    pub(crate) shared_per_multiprocessor: u32,
-    /// With the opt-in that a launch of more than 48 KiB needs on hardware.
-    pub(crate) shared_per_block: u32,
+#[non_exhaustive]
+pub struct Limits {
+    /// Threads of a block, in all.
+    pub threads_per_block: u32,
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Blocks of a grid along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads resident on one multiprocessor.
+    pub threads_per_multiprocessor: u32,
+    /// Blocks resident on one multiprocessor.
+    pub blocks_per_multiprocessor: u32,
+    /// Bytes of shared memory of one multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// Bytes of shared memory of one block, with the opt-in that more than 48 KiB needs on hardware.
+    pub shared_per_block: u32,
 }
 
 /// Threads of a block, in all.
@@ -104,6 +121,9 @@ impl Limits {
             _ => (2048, 32, 96, 96),
         };
         Limits {
+            threads_per_block: MAX_BLOCK_THREADS,
+            block: MAX_BLOCK,
+            grid: MAX_GRID,
             threads_per_multiprocessor: threads,
             blocks_per_multiprocessor: blocks,
             shared_per_multiprocessor: shared_kib << 10,

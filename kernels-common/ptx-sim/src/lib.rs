@@ -15,7 +15,7 @@ mod memory;
 mod program;
 mod simulator;
 
-pub use config::{Checks, Config};
+pub use config::{Checks, Config, Limits};
 pub use counters::Counters;
 pub use fault::{Access, Fault, FaultDetails, FaultKind, FaultSite, MemorySpace, Operation, Place, Waiting};
 pub use launch::Launch;
