@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 /// | `cc` | compute capability, such as `7.5` or `9.0` | 7.5 |
 /// | `check` | `all`, `bounds` (addresses only) or `none` | `all` |
 /// | `memory` | bytes of device memory | 16 GiB |
+/// | `managed` | `concurrent`, or `exclusive` for a device whose kernels and host must not use unified memory at the same time | `concurrent` |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SimOptions {
@@ -26,6 +27,8 @@ pub struct SimOptions {
     pub check_barriers: bool,
     /// Bytes of device memory.
     pub memory: u64,
+    /// Host and kernels may use unified memory at the same time.
+    pub concurrent_managed_access: bool,
 }
 
 impl Default for SimOptions {
@@ -37,6 +40,7 @@ impl Default for SimOptions {
             check_initialised: true,
             check_barriers: true,
             memory: 16 << 30,
+            concurrent_managed_access: true,
         }
     }
 }
@@ -98,7 +102,14 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
             options.check_barriers = barriers;
         }
         "memory" => options.memory = number()?,
-        _ => return Err(format!("there is no option `{name}`; there are seed, sms, cc, check, memory")),
+        "managed" => {
+            options.concurrent_managed_access = match value {
+                "concurrent" => true,
+                "exclusive" => false,
+                _ => return Err(format!("managed={value} is neither concurrent nor exclusive")),
+            }
+        }
+        _ => return Err(format!("there is no option `{name}`; there are seed, sms, cc, check, memory, managed")),
     }
     Ok(options)
 }
@@ -132,6 +143,7 @@ mod tests {
             ("sim:sms=0", "between 1 and 1024"),
             ("sim:cc=9", "form 7.5"),
             ("sim:check=some", "none of all"),
+            ("sim:managed=1", "neither concurrent nor exclusive"),
             ("sim:speed=1", "no option `speed`"),
         ] {
             let error = parse(text).unwrap_err().to_string();
