@@ -1,12 +1,26 @@
 //! PTX texts: outline of a module at once, its functions on demand.
 
+mod constant;
+mod cursor;
+mod declaration;
 mod error;
+mod lexer;
+mod operand;
+mod outline;
+mod parser;
+mod scope;
+mod select;
+mod special;
 
 use std::sync::Arc;
 
 pub use error::ParseError;
+use outline::{FunctionOutline, Outline};
 
 use crate::ast::{Function, Span, Type, Variable};
+
+/// Messages that say which kernels there are list at most this many.
+const LISTED: usize = 20;
 
 /// The `.target` of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,22 +67,43 @@ pub struct KernelSignature {
 }
 
 /// A PTX text. [`Module::parse`] outlines it; the body of a function is parsed on its first use and kept.
+///
+/// ```
+/// use ptx_sim::ptx::Module;
+///
+/// let text = "
+///     .version 6.3
+///     .target sm_75
+///     .address_size 64
+///     .visible .entry store(.param .u64 out) {
+///         .reg .b64 %rd<2>;
+///         ld.param.u64 %rd1, [out];
+///         st.global.u32 [%rd1], 7;
+///         ret;
+///     }";
+/// let module = Module::parse("store.ptx", text)?;
+/// assert_eq!(module.kernel("store").unwrap().params[0].size, 8);
+/// assert_eq!(module.function("store")?.body.len(), 3);
+/// # Ok::<(), ptx_sim::ptx::ParseError>(())
+/// ```
 #[derive(Debug)]
 pub struct Module {
     name: Arc<str>,
-    version: (u32, u32),
-    target: Target,
-    kernels: Vec<KernelSignature>,
-    variables: Vec<Variable>,
+    text: Arc<str>,
+    outline: Outline,
 }
 
 impl Module {
-    /// Outlines `text`. `name` (a file name, say) stands in error messages.
+    /// Outlines `text`: reads everything but the bodies of functions, of which it only looks for the end. `name` (a
+    /// file name, say) stands in error messages.
     ///
     /// # Errors
-    /// If the text outside function bodies is not PTX, or its version or target is unknown.
+    /// If a character is not PTX, if the text outside function bodies is not well formed, or if its version or target
+    /// is newer than what is known.
     pub fn parse(name: &str, text: &str) -> Result<Module, ParseError> {
-        Err(ParseError { module: name.into(), span: Span { line: 1, column: 1 }, text: text.into(), message: String::new() })
+        let name = name.into();
+        let outline = Outline::parse(&name, text)?;
+        Ok(Module { name, text: text.into(), outline })
     }
 
     /// The name given to [`Module::parse`].
@@ -76,52 +111,81 @@ impl Module {
         &self.name
     }
 
+    /// The text given to [`Module::parse`].
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// `.version` as (major, minor).
     pub fn version(&self) -> (u32, u32) {
-        self.version
+        self.outline.version
     }
 
     /// `.target`.
     pub fn target(&self) -> &Target {
-        &self.target
+        &self.outline.target
     }
 
     /// Signatures of all kernels, in order of appearance.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelSignature> {
-        self.kernels.iter()
+        self.outline.kernels.iter()
     }
 
     /// Signature of the kernel `name`.
     pub fn kernel(&self, name: &str) -> Option<&KernelSignature> {
-        self.kernels.iter().find(|kernel| &*kernel.name == name)
+        self.outline.kernel(name)
     }
 
     /// The entry or device function `name`, parsed on first use.
     ///
     /// # Errors
-    /// If its body is not well-formed PTX, or the module does not define it.
+    /// If its body is not well-formed PTX, or if the module has no such function or only declares it.
     pub fn function(&self, name: &str) -> Result<&Arc<Function>, ParseError> {
-        Err(ParseError { module: self.name.clone(), span: Span::default(), text: name.into(), message: String::new() })
+        match self.outline.function(name) {
+            Some(function) => self.parsed(function),
+            None => Err(self.missing("function", name)),
+        }
     }
 
-    /// Variables of module scope.
+    /// Variables of module scope, in order of appearance.
     pub fn variables(&self) -> &[Variable] {
-        &self.variables
+        &self.outline.variables
     }
 
-    /// Parses every function.
+    /// Parses every function that has a body.
     ///
     /// # Errors
-    /// The first one found.
+    /// The first one in order of appearance.
     pub fn parse_all(&self) -> Result<(), ParseError> {
-        Ok(())
+        let defined = self.outline.functions.iter().filter(|function| function.body.is_some());
+        defined.map(|function| self.parsed(function).map(drop)).collect()
     }
 
-    /// A PTX text with only `kernels` and what they name, directly or indirectly.
+    /// A PTX text with only `kernels` and the functions and variables that these name, directly or indirectly, for
+    /// handing to a driver. What is left out becomes empty lines, so that line numbers agree with the original text.
     ///
     /// # Errors
     /// If there is no such kernel.
     pub fn select(&self, kernels: &[&str]) -> Result<String, ParseError> {
-        Ok(kernels.concat())
+        match kernels.iter().find(|name| self.kernel(name).is_none()) {
+            Some(name) => Err(self.missing("kernel", name)),
+            None => Ok(select::select(&self.text, &self.outline, kernels)),
+        }
+    }
+
+    fn parsed<'a>(&'a self, function: &'a FunctionOutline) -> Result<&'a Arc<Function>, ParseError> {
+        let parse = || parser::parse(&self.name, &self.text, &self.outline, function).map(Arc::new);
+        function.parsed.get_or_init(parse).as_ref().map_err(ParseError::clone)
+    }
+
+    /// The error for a name that was asked for and is not there. It stands at the start of the text.
+    fn missing(&self, what: &str, name: &str) -> ParseError {
+        let known: Vec<&str> = self.kernels().map(|kernel| &*kernel.name).take(LISTED + 1).collect();
+        let more = if known.len() > LISTED { ", …" } else { "" };
+        let known = known[..known.len().min(LISTED)].join("`, `");
+        let kernels =
+            if known.is_empty() { "it has no kernels".to_owned() } else { format!("its kernels are `{known}`{more}") };
+        let message = format_args!("the module has no {what} `{}`; {kernels}", cursor::shorten(name));
+        cursor::error(&self.name, Span { line: 1, column: 1 }, name, message)
     }
 }
