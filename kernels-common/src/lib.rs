@@ -28,6 +28,7 @@
 //!
 //! Which of the two backends does the work, nothing outside this crate has to ask.
 
+mod argument;
 mod backend;
 pub mod canonical;
 pub mod device;

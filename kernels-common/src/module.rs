@@ -6,7 +6,8 @@ use ptx_sim::ptx::{KernelSignature, Module as Outline, Param};
 
 use crate::backend::{Backend, KernelLimits, RawKernel, RawModule};
 use crate::error::{Error, Result};
-use crate::launch::{Argument, ArgumentKind, Arguments, LaunchConfig};
+use crate::argument::{Argument, ArgumentKind, Arguments};
+use crate::launch::LaunchConfig;
 use crate::stream::Stream;
 
 /// One PTX text of a crate, embedded by its build script. See [`ptx!`](crate::ptx).

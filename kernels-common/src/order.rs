@@ -1,1 +1,125 @@
-//! The order in which a canonical sum adds.
+//! The canonical order: in which order a reduction combines its elements, on every device.
+//!
+//! Floating-point addition is not associative, so the order of the additions is part of the result. This one depends
+//! on the number and the type of the elements alone, never on the grid, the alignment, the device or the run:
+//!
+//! 1. The elements are cut, from the start of the slice, into packets of 16 bytes, [`lanes`] elements each, and into
+//!    virtual blocks of [`virtual_block`] elements.
+//! 2. In a virtual block, thread `t` of [`THREADS`] takes the packets `t`, `t + 512`, …, with one accumulator per lane
+//!    that starts at the identity (+0 for a sum). A dot product takes an element in by one fused multiply-add.
+//! 3. The lanes of a thread combine pairwise: 0 with 1, 2 with 3, then those.
+//! 4. The 32 threads of a warp combine in a tree: `i` with `i + 16`, then 8, 4, 2, 1; then the 16 warps: 8, 4, 2, 1.
+//! 5. The values of the virtual blocks combine adjacently, level by level: `2i` with `2i + 1`; an odd last one passes
+//!    unchanged.
+//!
+//! Elements that are not there are skipped, not padded, and a NaN result is stored as the type's `NAN` constant.
+//! [`canonical`](crate::canonical) is this order in Rust, `include/canonical.cuh` the one on the device.
+
+use crate::element::Element;
+
+/// The version of the order. Results that were computed under the same version have the same bits; 0 means that
+/// [`virtual_block`] may still be tuned.
+pub const ORDER_VERSION: u32 = 0;
+
+/// The threads that share a virtual block.
+pub const THREADS: u64 = 512;
+
+/// The bytes that a thread takes at a time.
+const PACKET: u64 = 16;
+
+/// The smallest virtual block in bytes: one packet for each thread.
+const SMALLEST: u64 = THREADS * PACKET;
+
+/// The largest virtual block in bytes. A kernel streams through that much at the speed of the memory; the tree at its
+/// end, and its value, which the last block has to pick up, cost next to nothing.
+const LARGEST: u64 = 256 << 10;
+
+/// The most virtual blocks there are while a virtual block is smaller than the largest. Enough to give each
+/// multiprocessor of a large GPU its share, and few enough that their queueing at one counter takes no time.
+const ENOUGH: u64 = 256;
+
+/// The lanes of a packet: how many elements of type `T` fit in 16 bytes.
+#[must_use]
+pub const fn lanes<T: Element>() -> u64 {
+    PACKET / size_of::<T>() as u64
+}
+
+/// The elements of a virtual block, a power of two, for a slice of `n` elements of type `T`.
+///
+/// It is the smallest power of two that cuts the slice into at most 256 virtual blocks, but at least 8 KiB, one packet
+/// for each thread, and at most 256 KiB of elements. So there is one virtual block up to 8 KiB, one for each 8 KiB up
+/// to 2 MiB, from 129 to 256 up to 64 MiB, and one for each 256 KiB beyond.
+#[must_use]
+pub const fn virtual_block<T: Element>(n: u64) -> u64 {
+    let smallest = SMALLEST / size_of::<T>() as u64;
+    let largest = LARGEST / size_of::<T>() as u64;
+    let even = n.div_ceil(ENOUGH).next_power_of_two();
+    if even < smallest {
+        smallest
+    } else if even > largest {
+        largest
+    } else {
+        even
+    }
+}
+
+/// The number of virtual blocks of a slice of `n` elements of type `T`.
+#[must_use]
+pub const fn virtual_blocks<T: Element>(n: u64) -> u64 {
+    n.div_ceil(virtual_block::<T>(n))
+}
+
+/// The most operations that lie between an element and the result, for a slice of `n` elements of type `T`.
+///
+/// Each rounds once, so that the error of a sum is at most `depth · u` times the sum of the absolute values of its
+/// terms, up to terms of order `u²`, where `u` is the unit roundoff of the type of the sum (2⁻²⁴ for `f32`, 2⁻⁵³ for
+/// `f64`). For a dot product the rounding of the product is counted, as it happens in the fused multiply-add.
+#[must_use]
+pub const fn depth<T: Element>(n: u64) -> u32 {
+    if n == 0 {
+        return 0;
+    }
+    let v = virtual_block::<T>(n);
+    let longest = if n < v { n } else { v };
+    // At most 32 rows; so the cast keeps the value.
+    let rows = longest.div_ceil(THREADS * lanes::<T>()) as u32;
+    rows + lanes::<T>().ilog2() + THREADS.ilog2() + n.div_ceil(v).next_power_of_two().ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::f16;
+
+    #[test]
+    fn virtual_blocks_are_few_until_they_are_large() {
+        assert_eq!(virtual_block::<f32>(0), 2048);
+        assert_eq!(virtual_block::<f32>(2048), 2048);
+        assert_eq!(virtual_blocks::<f32>(2048), 1);
+        assert_eq!(virtual_blocks::<f32>(2049), 2);
+        assert_eq!(virtual_blocks::<f32>(256 * 2048), 256);
+        assert_eq!(virtual_blocks::<f32>(256 * 2048 + 1), 129);
+        assert_eq!(virtual_block::<f32>(20_000_000), 65_536);
+        assert_eq!(virtual_block::<f16>(1 << 30), 131_072);
+        assert_eq!(virtual_block::<f64>(1 << 30), 32_768);
+    }
+
+    #[test]
+    fn every_length_has_a_plan() {
+        for n in [0, 1, u64::from(u32::MAX), 1 << 33, u64::MAX - 1, u64::MAX] {
+            let v = virtual_block::<f16>(n);
+            assert!(v.is_power_of_two() && v >= 4096);
+            assert!(u128::from(virtual_blocks::<f16>(n)) * u128::from(v) >= u128::from(n));
+        }
+    }
+
+    #[test]
+    fn depth_counts_the_longest_path() {
+        assert_eq!(depth::<f32>(0), 0);
+        // One row, two levels of lanes, five of a warp, four of the warps.
+        assert_eq!(depth::<f32>(1), 1 + 2 + 9);
+        assert_eq!(depth::<f32>(2049), 1 + 2 + 9 + 1);
+        assert_eq!(depth::<f64>(1 << 30), 32 + 1 + 9 + 15);
+        assert_eq!(depth::<f16>(3 * 131_072 * 200), 32 + 3 + 9 + 10);
+    }
+}

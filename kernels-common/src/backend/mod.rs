@@ -15,7 +15,8 @@ use ptx_sim::Counters;
 
 use crate::device::Properties;
 use crate::error::Result;
-use crate::launch::{Argument, LaunchConfig};
+use crate::argument::Argument;
+use crate::launch::LaunchConfig;
 
 /// A stream of the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use ptx_sim::{Checks, Config, Counters, Kernel, Launch, LoadError, MemoryError, 
 use super::{Backend, HostMemory, KernelLimits, RawEvent, RawKernel, RawModule, RawStream};
 use crate::device::{BackendKind, Properties, SimOptions};
 use crate::error::{Error, MemoryKind, Result};
-use crate::launch::{Argument, LaunchConfig};
+use crate::argument::Argument;
+use crate::launch::LaunchConfig;
 
 #[derive(Debug)]
 pub(crate) struct Sim {

@@ -1,0 +1,108 @@
+//! Arguments of kernels, from the types of Rust to bytes.
+//!
+//! The module is private and its items are only nameable here: [`Arguments`] is sealed.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::memory::{Slice, SliceMut};
+use crate::stream::Stream;
+
+/// What an argument is, for the check against the kernel's parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// An address of device-visible memory.
+    Pointer,
+    /// An integer.
+    Integer,
+    /// A floating-point number.
+    Float,
+}
+
+/// One argument, ready to be handed to a backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// The value's bytes in memory order; the first `size` count.
+    pub bytes: [u8; 8],
+    /// Bytes that count.
+    pub size: u8,
+    /// What they are.
+    pub kind: ArgumentKind,
+}
+
+impl Argument {
+    fn scalar<T: Element>(value: T) -> Self {
+        let mut bytes = [0; 8];
+        bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+        let kind = if T::IS_FLOAT { ArgumentKind::Float } else { ArgumentKind::Integer };
+        Self { bytes, size: size_of::<T>() as u8, kind }
+    }
+
+    fn pointer(address: u64) -> Self {
+        Self { bytes: address.to_ne_bytes(), size: 8, kind: ArgumentKind::Pointer }
+    }
+}
+
+/// What can be an argument.
+pub trait ToArgument {
+    /// The argument for a launch on `stream`, if its memory belongs to it.
+    fn to_argument(&self, stream: &Stream) -> Result<Argument>;
+}
+
+/// A tuple of arguments.
+pub trait Tuple {
+    /// An array of as many arguments as the tuple has.
+    type Array: AsRef<[Argument]>;
+
+    /// The arguments for a launch on `stream`.
+    fn to_arguments(&self, stream: &Stream) -> Result<Self::Array>;
+}
+
+impl<T: Element> ToArgument for T {
+    fn to_argument(&self, _: &Stream) -> Result<Argument> {
+        Ok(Argument::scalar(*self))
+    }
+}
+
+impl<T> ToArgument for Slice<'_, T> {
+    fn to_argument(&self, stream: &Stream) -> Result<Argument> {
+        self.check(stream, "a kernel argument")?;
+        Ok(Argument::pointer(self.address()))
+    }
+}
+
+impl<T> ToArgument for SliceMut<'_, T> {
+    fn to_argument(&self, stream: &Stream) -> Result<Argument> {
+        self.check(stream, "a kernel argument")?;
+        Ok(Argument::pointer(self.address()))
+    }
+}
+
+/// The arguments of a kernel: a tuple of scalars (any [`Element`]), [`Slice`]s and [`SliceMut`]s.
+pub trait Arguments: Tuple {}
+
+impl<T: Tuple> Arguments for T {}
+
+macro_rules! tuple {
+    ($count:literal: $($name:ident $index:tt),*) => {
+        impl<$($name: ToArgument),*> Tuple for ($($name,)*) {
+            type Array = [Argument; $count];
+            fn to_arguments(&self, _stream: &Stream) -> Result<[Argument; $count]> {
+                Ok([$(self.$index.to_argument(_stream)?),*])
+            }
+        }
+    };
+}
+
+tuple!(0:);
+tuple!(1: A 0);
+tuple!(2: A 0, B 1);
+tuple!(3: A 0, B 1, C 2);
+tuple!(4: A 0, B 1, C 2, D 3);
+tuple!(5: A 0, B 1, C 2, D 3, E 4);
+tuple!(6: A 0, B 1, C 2, D 3, E 4, F 5);
+tuple!(7: A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+tuple!(8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+tuple!(9: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
+tuple!(10: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
+tuple!(11: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
+tuple!(12: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);
