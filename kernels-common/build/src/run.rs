@@ -211,7 +211,8 @@ impl Job<'_> {
             let file = self.file_name(capability);
             format!("    ::kernels_common::module::Ptx::new(\"{name}\", {capability}, include_str!(\"{file}\")),\n")
         });
-        let text = format!("&[\n{}]\n", variants.collect::<String>());
+        // `const`: else the expression would be `'static` only in a `static` or a `const`.
+        let text = format!("const {{ &[\n{}] }}\n", variants.collect::<String>());
         let path = self.out_dir.join(format!("{name}.ptx.rs"));
         fs::write(&path, text).map_err(file_error("written", &path))?;
         Ok(path)

@@ -23,7 +23,7 @@ fn committed_ptx_needs_no_compiler() {
     assert_eq!(toy.read("out/toy.sm_75.ptx"), toy.committed());
     assert_eq!(
         toy.read("out/toy.ptx.rs"),
-        "&[\n    ::kernels_common::module::Ptx::new(\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n]\n"
+        "const { &[\n    ::kernels_common::module::Ptx::new(\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n] }\n"
     );
     let told = built.to_string();
     for path in ["toy/src/toy.cu", "toy/src/own.cuh", "common/include/library.cuh", "toy/ptx/toy.sm_75.ptx"] {

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Gathers the release test binaries and examples of the workspace into gpu-bundle/, to run them on a machine
+# that has a GPU and no Rust:
+#
+#   bash scripts/bundle.sh            here
+#   bash gpu-bundle/run-tests.sh      there (see its head for options)
+#
+# Left out: kernels-build, which has nothing to do with a GPU, and test targets named compile_fail*, which call
+# Cargo.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bundle=gpu-bundle
+limit_mib=64
+
+messages=$(mktemp)
+trap 'rm -f "$messages"' EXIT
+echo "Building tests and examples ..."
+cargo test --workspace --exclude kernels-build --release --no-run --message-format=json-render-diagnostics >"$messages"
+
+rm -rf "$bundle"
+mkdir -p "$bundle/tests" "$bundle/examples"
+python3 - "$messages" "$bundle" <<'PYTHON'
+"""Copies the executables that Cargo named, and lists the tests: file, package directory, what it tests."""
+import json, os, shutil, sys
+
+messages, bundle = sys.argv[1:]
+root, tests = os.getcwd(), {}
+for line in open(messages, encoding="utf-8"):
+    message = json.loads(line)
+    if message.get("reason") != "compiler-artifact" or not message.get("executable"):
+        continue
+    target, kind = message["target"], message["target"]["kind"][0]
+    directory = os.path.relpath(os.path.dirname(message["manifest_path"]), root)
+    package = "-".join(part for part in directory.split("/") if part != "crates")
+    if message["profile"]["test"]:
+        if target["name"].startswith("compile_fail"):
+            continue
+        name = {"lib": f"{package}-unit", "test": f"{package}-{target['name']}"}.get(kind)
+        name = name or f"{package}-{kind}-{target['name']}"
+        tests[name] = (directory, f"{directory}: {kind} {target['name']}")
+        shutil.copy2(message["executable"], f"{bundle}/tests/{name}")
+    elif kind in ("example", "bin"):
+        shutil.copy2(message["executable"], f"{bundle}/examples/{target['name']}")
+with open(f"{bundle}/tests.txt", "w", encoding="utf-8") as listing:
+    for name, (directory, text) in sorted(tests.items()):
+        listing.write(f"{name}\t{directory}\t{text}\n")
+PYTHON
+if command -v strip >/dev/null; then
+    find "$bundle/tests" "$bundle/examples" -type f -exec strip {} +
+fi
+cp scripts/run-bundle.sh "$bundle/run-tests.sh"
+
+size=$(du -sm "$bundle" | cut -f1)
+echo "$bundle: $(wc -l <"$bundle/tests.txt") test binaries, $(find "$bundle/examples" -type f | wc -l) programs, $size MiB"
+if [ "$size" -ge "$limit_mib" ]; then
+    echo "bundle.sh: $size MiB is over the limit of $limit_mib MiB; leave something out" >&2
+    exit 1
+fi
