@@ -43,6 +43,8 @@ pub mod oracle;
 pub mod order;
 pub mod stream;
 pub mod sum;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 /// The counters that the simulator keeps; see [`device::Device::take_counters`].
 pub use ptx_sim::Counters;

@@ -1,1 +1,288 @@
-//! Dot product on the GPU, with the same bits on every device
+//! Dot products on a GPU or on the simulator: Σ x\[i\]·y\[i\], for every element type.
+//!
+//! ```
+//! use dot::Dot;
+//! use kernels_common::device::Device;
+//!
+//! let stream = Device::open("auto")?.stream()?;
+//! let x = stream.upload(&[1.0f32, 2.0, 3.0])?;
+//! let y = stream.upload(&[4.0f32, 5.0, 6.0])?;
+//! let mut dot = Dot::<f32>::new(&stream)?; // loads the kernel, allocates scratch memory once
+//! assert_eq!(dot.value(&x, &y)?, 32.0); // launches, waits, reads back
+//!
+//! let mut out = stream.alloc_zeros::<f32>(8)?;
+//! dot.enqueue(x.slice(1..)?, y.slice(1..)?, out.slice_mut(7..)?)?; // only launches
+//! assert_eq!(out.download()?[7], 28.0);
+//! # Ok::<(), kernels_common::error::Error>(())
+//! ```
+//!
+//! Two ways, see [`Variant`]:
+//!
+//! - **canonical** (the default): one launch that reads each element once, in 16-byte packets, with one fused
+//!   multiply-add for each. The order of all additions is fixed by the number and type of the elements
+//!   ([`kernels_common::order`]): the result has the same bits on every GPU, on the simulator, and on the host
+//!   ([`canonical`]), wherever the slices start. The last block to finish combines the blocks' partial sums.
+//! - **three-stage**: the classic. The first launch multiplies and reduces every 256 products to one partial through
+//!   a tree in shared memory, the second reduces every 256 partials to one, and the third, a single block, adds up what is
+//!   left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
+//!
+//! Products and sums are in [`Element::Sum`]: halves are accumulated in `f32`, `i32` in `i64`; 64-bit integers wrap
+//! around. A NaN result is always the type's `NAN` constant.
+
+mod three_stage;
+
+use std::fmt;
+use std::str::FromStr;
+
+use kernels_common::canonical;
+use kernels_common::element::Element;
+use kernels_common::error::{Error, Result};
+use kernels_common::launch::LaunchConfig;
+use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
+use kernels_common::module::{self, Kernel, Ptx};
+use kernels_common::order;
+use kernels_common::stream::Stream;
+
+use three_stage::ThreeStage;
+
+const PTX: &[Ptx] = kernels_common::ptx!("dot");
+
+/// A way to compute a dot product.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// One launch in canonical order.
+    #[default]
+    Canonical,
+    /// Three launches: partials, partials of partials, one block.
+    ThreeStage,
+}
+
+impl Variant {
+    /// Every variant.
+    pub const ALL: [Variant; 2] = [Variant::Canonical, Variant::ThreeStage];
+
+    /// Its name, such as `three-stage`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Canonical => "canonical",
+            Variant::ThreeStage => "three-stage",
+        }
+    }
+
+    /// Whether the same input always gives the same bits. Here all do: no sum depends on which block is first.
+    #[must_use]
+    pub const fn is_reproducible(self) -> bool {
+        match self {
+            Variant::Canonical | Variant::ThreeStage => true,
+        }
+    }
+
+    /// The most rounded operations that a product of `n` passes through on its way into the result, its own included.
+    /// [`Exact::bound`](kernels_common::oracle::Exact::bound) makes an error bound of it.
+    #[must_use]
+    pub fn depth<T: Element>(self, n: u64) -> u64 {
+        match self {
+            Variant::Canonical => order::depth::<T>(n).into(),
+            Variant::ThreeStage => three_stage::depth(n),
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|variant| variant.name() == name);
+        known.ok_or_else(|| format!("no variant `{name}`: there are {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// Dot products of slices of one stream. Owns the scratch memory, so that a call allocates nothing.
+#[derive(Debug)]
+pub struct Dot<T: Element> {
+    stream: Stream,
+    plan: Plan<T>,
+    /// Where [`Dot::value`] leaves its result.
+    result: DeviceBuffer<T::Sum>,
+}
+
+#[derive(Debug)]
+enum Plan<T: Element> {
+    Canonical(Canonical<T>),
+    ThreeStage(ThreeStage<T>),
+}
+
+impl<T: Element> Dot<T> {
+    /// A dot product by the default variant.
+    ///
+    /// # Errors
+    /// If the kernel cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
+    pub fn new(stream: &Stream) -> Result<Self> {
+        Self::with_variant(stream, Variant::default())
+    }
+
+    /// A dot product by `variant`.
+    ///
+    /// # Errors
+    /// As [`Dot::new`].
+    pub fn with_variant(stream: &Stream, variant: Variant) -> Result<Self> {
+        let plan = match variant {
+            Variant::Canonical => Plan::Canonical(Canonical::new(stream)?),
+            Variant::ThreeStage => Plan::ThreeStage(ThreeStage::new(stream)?),
+        };
+        Ok(Self { stream: stream.clone(), plan, result: stream.alloc_zeros(1)? })
+    }
+
+    /// How it computes.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        match self.plan {
+            Plan::Canonical(_) => Variant::Canonical,
+            Plan::ThreeStage(_) => Variant::ThreeStage,
+        }
+    }
+
+    /// The stream that it works on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Makes the scratch memory large enough for slices of `n` elements, so that no later call allocates. Without this
+    /// it grows when a call needs more than any call before.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn reserve(&mut self, n: usize) -> Result<()> {
+        match &mut self.plan {
+            Plan::Canonical(plan) => plan.reserve(&self.stream, n as u64),
+            Plan::ThreeStage(plan) => plan.reserve(&self.stream, n as u64),
+        }
+    }
+
+    /// Starts computing the dot product of `x` and `y` into the one element of `out`, and returns. That of nothing is
+    /// zero.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths and `out` has one element;
+    /// [`Error::StreamMismatch`]; [`Error::TooLarge`] if the variant cannot plan so many elements.
+    pub fn enqueue<'a>(
+        &mut self,
+        x: impl Into<Slice<'a, T>>,
+        y: impl Into<Slice<'a, T>>,
+        out: impl Into<SliceMut<'a, T::Sum>>,
+    ) -> Result<()> {
+        start(&mut self.plan, &self.stream, x.into(), y.into(), out.into())
+    }
+
+    /// Computes the dot product of `x` and `y`, waits, and returns it.
+    ///
+    /// # Errors
+    /// As [`Dot::enqueue`]; an error that earlier work on the stream met.
+    pub fn value<'a>(&mut self, x: impl Into<Slice<'a, T>>, y: impl Into<Slice<'a, T>>) -> Result<T::Sum> {
+        start(&mut self.plan, &self.stream, x.into(), y.into(), self.result.as_slice_mut())?;
+        let mut value = [T::Sum::default()];
+        self.result.as_slice().copy_to(&mut value)?;
+        Ok(value[0])
+    }
+}
+
+fn start<T: Element>(
+    plan: &mut Plan<T>,
+    stream: &Stream,
+    x: Slice<'_, T>,
+    y: Slice<'_, T>,
+    mut out: SliceMut<'_, T::Sum>,
+) -> Result<()> {
+    x.check(stream, "x")?;
+    y.check(stream, "y")?;
+    out.check(stream, "the output")?;
+    if x.len() != y.len() {
+        return Err(Error::LengthMismatch { what: "y", expected: x.len(), found: y.len() });
+    }
+    if out.len() != 1 {
+        return Err(Error::LengthMismatch { what: "the output", expected: 1, found: out.len() });
+    }
+    if x.is_empty() {
+        return out.fill_zero();
+    }
+    match plan {
+        Plan::Canonical(plan) => plan.start(stream, x, y, out),
+        Plan::ThreeStage(plan) => plan.start(stream, x, y, out),
+    }
+}
+
+/// The dot product of `x` and `y` on the host, with the bits of [`Variant::Canonical`]. Uses several threads.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths.
+///
+/// ```
+/// assert_eq!(dot::canonical(&[1.0f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);
+/// # Ok::<(), kernels_common::error::Error>(())
+/// ```
+pub fn canonical<T: Element>(x: &[T], y: &[T]) -> Result<T::Sum> {
+    if x.len() != y.len() {
+        return Err(Error::LengthMismatch { what: "y", expected: x.len(), found: y.len() });
+    }
+    Ok(canonical::dot(x, y))
+}
+
+/// One launch: real blocks walk the virtual blocks, and the last to finish combines their partial sums.
+#[derive(Debug)]
+struct Canonical<T: Element> {
+    kernel: Kernel,
+    /// One sum per virtual block.
+    partials: DeviceBuffer<T::Sum>,
+    /// Blocks that have finished; zero between launches.
+    counter: DeviceBuffer<u32>,
+}
+
+impl<T: Element> Canonical<T> {
+    /// Threads of a block: those that the canonical order is written for.
+    const THREADS: u32 = order::THREADS as u32;
+    /// Blocks for each multiprocessor: enough loads in flight to keep the memory busy, few enough that the last block
+    /// has little left to do.
+    const BLOCKS_PER_MULTIPROCESSOR: u64 = 4;
+    /// Virtual blocks that fit without [`Dot::reserve`]: those of 2²⁸ bytes.
+    const INITIAL_PARTIALS: usize = 1024;
+
+    fn new(stream: &Stream) -> Result<Self> {
+        let [kernel] = module::load(stream, PTX, [&format!("dot_{}", T::NAME)])?;
+        let partials = stream.alloc_uninit(Self::INITIAL_PARTIALS)?;
+        Ok(Self { kernel, partials, counter: stream.alloc_zeros(1)? })
+    }
+
+    fn reserve(&mut self, stream: &Stream, n: u64) -> Result<()> {
+        grow(&mut self.partials, stream, order::virtual_blocks::<T>(n))
+    }
+
+    fn start(&mut self, stream: &Stream, x: Slice<'_, T>, y: Slice<'_, T>, out: SliceMut<'_, T::Sum>) -> Result<()> {
+        let n = x.len() as u64;
+        self.reserve(stream, n)?;
+        let resident = Self::BLOCKS_PER_MULTIPROCESSOR * u64::from(stream.device().properties().multiprocessors);
+        let blocks = order::virtual_blocks::<T>(n).min(resident);
+        let config = LaunchConfig::covering(blocks * u64::from(Self::THREADS), Self::THREADS)?;
+        let log2_v = order::virtual_block::<T>(n).ilog2();
+        let (partials, counter) = (self.partials.as_slice_mut(), self.counter.as_slice_mut());
+        // SAFETY: x and y have n elements, out has one, there is a partial for every virtual block, and the counter is
+        // zero: each launch leaves it so, and launches on one stream do not overlap.
+        unsafe { self.kernel.launch(config, (x, y, n, log2_v, partials, counter, out)) }
+    }
+}
+
+/// Makes room for `needed` elements. The old memory is freed in stream order, after the work that uses it.
+fn grow<S: Element>(buffer: &mut DeviceBuffer<S>, stream: &Stream, needed: u64) -> Result<()> {
+    if needed > buffer.len() as u64 {
+        let too_large = Error::TooLarge { what: "the number of partial sums", asked: needed, maximum: usize::MAX as u64 };
+        *buffer = stream.alloc_uninit(usize::try_from(needed).map_err(|_| too_large)?)?;
+    }
+    Ok(())
+}

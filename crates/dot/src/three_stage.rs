@@ -1,0 +1,82 @@
+//! The classic dot product in three launches.
+
+use kernels_common::element::Element;
+use kernels_common::error::Result;
+use kernels_common::launch::LaunchConfig;
+use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
+use kernels_common::module::{self, Kernel};
+use kernels_common::stream::Stream;
+
+use crate::{PTX, grow};
+
+/// Threads of a block, and values that it reduces to one, in the first two stages.
+const THREADS: u32 = 256;
+/// Threads of the one block of the third stage.
+const LAST_THREADS: u32 = 128;
+
+/// How many partials the first stage leaves, and how many the second.
+fn partials(n: u64) -> (u64, u64) {
+    let first = n.div_ceil(THREADS.into());
+    (first, first.div_ceil(THREADS.into()))
+}
+
+/// The product, a tree of 256 in each of the first two stages; then the adds of one thread of the last stage and its tree.
+pub(crate) fn depth(n: u64) -> u64 {
+    let (_, second) = partials(n);
+    let tree = u64::from(THREADS.ilog2());
+    1 + tree + tree + second.div_ceil(LAST_THREADS.into()) + u64::from(LAST_THREADS.ilog2())
+}
+
+#[derive(Debug)]
+pub(crate) struct ThreeStage<T: Element> {
+    stages: [Kernel; 3],
+    /// One partial for every 256 products.
+    first: DeviceBuffer<T::Sum>,
+    /// One partial for every 256 of those.
+    second: DeviceBuffer<T::Sum>,
+}
+
+impl<T: Element> ThreeStage<T> {
+    /// Elements whose partials fit without a call of [`reserve`](Self::reserve).
+    const INITIAL_ELEMENTS: u64 = 1 << 20;
+
+    pub(crate) fn new(stream: &Stream) -> Result<Self> {
+        let sum = <T::Sum as Element>::NAME;
+        let names = [format!("dot_stage1_{}", T::NAME), format!("dot_stage2_{sum}"), format!("dot_stage3_{sum}")];
+        let stages = module::load(stream, PTX, [&names[0], &names[1], &names[2]])?;
+        let mut plan = Self { stages, first: stream.alloc_uninit(0)?, second: stream.alloc_uninit(0)? };
+        plan.reserve(stream, Self::INITIAL_ELEMENTS)?;
+        Ok(plan)
+    }
+
+    pub(crate) fn reserve(&mut self, stream: &Stream, n: u64) -> Result<()> {
+        let (first, second) = partials(n);
+        grow(&mut self.first, stream, first)?;
+        grow(&mut self.second, stream, second)
+    }
+
+    pub(crate) fn start(
+        &mut self,
+        stream: &Stream,
+        x: Slice<'_, T>,
+        y: Slice<'_, T>,
+        out: SliceMut<'_, T::Sum>,
+    ) -> Result<()> {
+        let n = x.len() as u64;
+        let (count, sums) = partials(n);
+        self.reserve(stream, n)?;
+        let [multiply, reduce, finish] = &self.stages;
+        // SAFETY: x and y have n elements, and there is a partial for every 256 of them.
+        unsafe {
+            let config = LaunchConfig::covering_square(n, THREADS)?;
+            multiply.launch(config, (x, y, n, self.first.as_slice_mut()))?;
+        }
+        // SAFETY: the first stage has left `count` partials, and there is one of the second for every 256 of them.
+        unsafe {
+            let config = LaunchConfig::covering_square(count, THREADS)?;
+            reduce.launch(config, (self.first.as_slice(), count, self.second.as_slice_mut()))?;
+        }
+        // SAFETY: the second stage has left `sums` partials, and out has one element.
+        unsafe { finish.launch(LaunchConfig::linear(1, LAST_THREADS), (self.second.as_slice(), sums, out)) }
+    }
+}

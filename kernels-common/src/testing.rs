@@ -1,0 +1,141 @@
+//! What the tests of kernel crates share: the devices to run on, and inputs that are likely to break something.
+
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+
+use crate::device::Device;
+use crate::element::Element;
+
+/// The devices to test on: the one that `KERNELS_DEVICE` names, or else the simulator, the simulator with a shuffled
+/// schedule, and every GPU that is there.
+///
+/// # Panics
+/// If `KERNELS_DEVICE` names a device that cannot be opened: a test that was told to use it must not pass without.
+#[must_use]
+pub fn devices() -> &'static [Device] {
+    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        let open = |selector: &str| Device::open(selector).unwrap_or_else(|error| panic!("{selector}: {error}"));
+        if std::env::var(Device::SELECTOR_VARIABLE).is_ok_and(|named| !named.is_empty()) {
+            return vec![open("auto")];
+        }
+        let mut devices: Vec<Device> = ["sim:sms=4", "sim:sms=3,seed=2026"].map(open).into();
+        devices.extend((0..).map_while(|ordinal| Device::open(&format!("cuda:{ordinal}")).ok()));
+        devices
+    })
+}
+
+/// Lengths from 0 through several virtual blocks, with a liking for those beside a power of two, a warp, a block of
+/// threads or a packet.
+pub fn lengths() -> impl Strategy<Value = usize> {
+    let around = |center: usize| (center.saturating_sub(2)..=center + 2).boxed();
+    let edges = [1usize, 8, 32, 256, 512, 1024, 2048, 4096, 8192, 3 * 4096, 16384];
+    prop_oneof![
+        2 => 0usize..40,
+        4 => proptest::sample::select(edges.to_vec()).prop_flat_map(around),
+        3 => 0usize..20_000,
+    ]
+}
+
+/// The kinds of values of an [`Input`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// All one.
+    Ones,
+    /// Integers from −8 to 8: every sum of a few thousand of them is exact in every type but the halves.
+    Small,
+    /// Uniform in \[−1, 1), for integers over the whole type.
+    Uniform,
+    /// Large values and their negatives in turn, with a little noise: almost everything cancels.
+    Cancelling,
+    /// Any bit pattern: every exponent, subnormal numbers, infinities, NaN.
+    AnyBits,
+    /// Uniform, with a few infinities of one sign.
+    Infinite,
+    /// −0.0 only; for integers zero.
+    NegativeZeros,
+}
+
+/// Reproducible values of any length and type: a kind and a seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    /// What kind of values.
+    pub values: Values,
+    /// What they are drawn from.
+    pub seed: u64,
+}
+
+/// Inputs of every kind.
+pub fn inputs() -> impl Strategy<Value = Input> {
+    let kinds = [
+        Values::Ones,
+        Values::Small,
+        Values::Uniform,
+        Values::Cancelling,
+        Values::AnyBits,
+        Values::Infinite,
+        Values::NegativeZeros,
+    ];
+    (proptest::sample::select(kinds.to_vec()), any::<u64>()).prop_map(|(values, seed)| Input { values, seed })
+}
+
+impl Input {
+    /// `len` values of type `T`.
+    #[must_use]
+    pub fn generate<T: Element>(&self, len: usize) -> Vec<T> {
+        let mut random = SplitMix(self.seed);
+        (0..len).map(|index| self.value(index, &mut random)).collect()
+    }
+
+    fn value<T: Element>(&self, index: usize, random: &mut SplitMix) -> T {
+        let bits = random.next();
+        let unit = (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
+        let any: T = bytemuck::pod_read_unaligned(&bits.to_le_bytes()[..size_of::<T>()]);
+        let uniform = if T::IS_FLOAT { T::from_f64(unit) } else { any };
+        match self.values {
+            Values::Ones => T::from_f64(1.0),
+            Values::Small => T::from_f64((bits % 17) as f64 - 8.0),
+            Values::Uniform => uniform,
+            Values::Cancelling if T::IS_FLOAT => {
+                let sign = if index.is_multiple_of(2) { 1.0 } else { -1.0 };
+                T::from_f64(sign * 3.0e4 + unit)
+            }
+            Values::Cancelling | Values::AnyBits => any,
+            Values::Infinite if T::IS_FLOAT && bits % 97 == 0 => T::from_f64(f64::INFINITY),
+            Values::Infinite => uniform,
+            Values::NegativeZeros => T::from_f64(-0.0),
+        }
+    }
+}
+
+/// Steele, Lea and Flood's SplitMix64: a few lines, and good enough for test data.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Runs a generic test function for every element type: `for_every_element!(check(arguments…))` calls
+/// `check::<T>(arguments…)?` for each `T`.
+#[macro_export]
+macro_rules! for_every_element {
+    ($function:ident($($argument:expr),* $(,)?)) => {{
+        $function::<f32>($($argument),*)?;
+        $function::<f64>($($argument),*)?;
+        $function::<$crate::testing::f16>($($argument),*)?;
+        $function::<$crate::testing::bf16>($($argument),*)?;
+        $function::<i32>($($argument),*)?;
+        $function::<u32>($($argument),*)?;
+        $function::<i64>($($argument),*)?;
+        $function::<u64>($($argument),*)?;
+    }};
+}
+
+pub use half::{bf16, f16};
