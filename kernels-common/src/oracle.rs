@@ -9,7 +9,8 @@ pub struct Exact<S> {
     pub value: S,
     /// The result as an unevaluated sum of two `f64`, the second much smaller; for integers it is not wrapped.
     pub parts: (f64, f64),
-    /// Sum of the absolute values of all terms: what the error of floating-point additions is measured against.
+    /// Sum of the absolute values of all terms made of finite elements: what the error of floating-point additions is
+    /// measured against.
     pub magnitude: f64,
 }
 
@@ -85,7 +86,9 @@ pub fn dot<T: Element>(x: &[T], y: &[T]) -> Exact<T::Sum> {
                 sum.low += error;
             }
         }
-        magnitude += product.abs();
+        if x.is_finite() && y.is_finite() {
+            magnitude += product.abs();
+        }
     }
     finish(sum, magnitude, wrapped)
 }
@@ -102,7 +105,9 @@ pub fn sum<T: Element>(x: &[T]) -> Exact<T::Sum> {
         }
         let x = x.to_f64();
         sum.add(x);
-        magnitude += x.abs();
+        if x.is_finite() {
+            magnitude += x.abs();
+        }
     }
     finish(sum, magnitude, wrapped)
 }
