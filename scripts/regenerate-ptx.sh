@@ -44,19 +44,22 @@ env KERNELS_WRITE_PTX="$(date +%s.%N)" NVCC="$PWD/.cuda/toolkit/bin/nvcc" \
     cargo check --locked "${packages[@]}"
 
 copy_ptx "$before/generated"
-if ! difference=$(cd "$before" && diff -ru committed generated); then
-    if [ "$check" = yes ]; then
-        {
-            echo "$difference" | head -n 60
-            echo
-            echo "regenerate-ptx.sh: the PTX in crates/*/ptx is not what the pinned nvcc makes of the sources:"
-            (cd "$before" && diff -rq committed generated | sed 's/^/    /') || true
-            echo "The files have been written anew: look at them with git diff, and commit them."
-        } >&2
-        exit 1
-    fi
-    (cd "$before" && diff -rq committed generated) || true
-    echo "PTX written; commit it with the sources."
-else
+
+# `diff` answers 0 for no difference, 1 for some.
+status=0
+difference=$(cd "$before" && diff -ruN committed generated) || status=$?
+if [ "$status" -eq 0 ]; then
     echo "PTX is up to date: $(find "$before/generated" -name '*.ptx' | wc -l) files."
+    exit
 fi
+written=$(cd "$before" && { diff -rqN committed generated || true; } | sed 's/.* and generated\(.*\) differ$/    crates\1/')
+if [ "$check" = no ]; then
+    printf 'PTX written; commit it with the sources:\n%s\n' "$written"
+    exit
+fi
+{
+    printf '%s\n' "$difference" | head -n 60
+    printf '\nregenerate-ptx.sh: this PTX was not what the pinned nvcc makes of the sources:\n%s\n' "$written"
+    echo "The files have been written anew: look at them with git diff, and commit them."
+} >&2
+exit 1
