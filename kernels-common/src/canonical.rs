@@ -54,20 +54,17 @@ fn dot_of_equal_lengths<T: Element>(x: &[T], y: &[T]) -> T::Sum {
     reduce::<T, T::Sum>(x.len(), T::Sum::default(), accumulate, Accumulator::add).normalised()
 }
 
-/// Reduces `n` elements of type `T` in canonical order; [`Element`] `T` determines the order, `S` is what accumulates.
+/// Reduces `n` elements of type `T` in canonical order, with accumulators of type `S`.
 ///
 /// `accumulate(sums, range)` takes the elements of `range` into `sums`, one each: element `range.start + i` into
 /// `sums[i]`; both have the same length. `combine` joins two accumulators. Every accumulator starts as `identity`,
 /// which is also the result for no elements. The result is not normalised.
-pub fn reduce<T: Element, S: Copy + Send>(
+pub fn reduce<T: Element, S: Copy + Send + Sync>(
     n: usize,
     identity: S,
     accumulate: impl Fn(&mut [S], Range<usize>) + Sync,
     combine: impl Fn(S, S) -> S + Sync,
-) -> S
-where
-    S: Sync,
-{
+) -> S {
     // Both are no larger than 2 Mi or n, and so fit a usize.
     let v = order::virtual_block::<T>(n as u64) as usize;
     let blocks = n.div_ceil(v);

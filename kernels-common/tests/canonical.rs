@@ -1,0 +1,197 @@
+//! The host's canonical dot product against the definition of the order, written down as literally as possible.
+
+use half::{bf16, f16};
+use kernels_common::canonical;
+use kernels_common::element::{Accumulator, Element};
+use kernels_common::error::Error;
+use kernels_common::order;
+use proptest::prelude::*;
+
+/// One accumulator, of one lane of one thread, at a time; no concern for speed.
+fn by_definition<T: Element>(x: &[T], y: &[T]) -> T::Sum {
+    let n = x.len();
+    let lanes = 16 / size_of::<T>();
+    let v = order::virtual_block::<T>(n as u64) as usize;
+    let blocks: Vec<T::Sum> = (0..n)
+        .step_by(v)
+        .map(|start| {
+            let threads: Vec<T::Sum> = (0..512)
+                .map(|thread| {
+                    let accumulators: Vec<T::Sum> = (0..lanes)
+                        .map(|lane| {
+                            (thread * lanes + lane..v)
+                                .step_by(512 * lanes)
+                                .map(|i| start + i)
+                                .filter(|&i| i < n)
+                                .fold(T::Sum::default(), |sum, i| sum.fused_add(x[i].widen(), y[i].widen()))
+                        })
+                        .collect();
+                    neighbours(&accumulators)
+                })
+                .collect();
+            let warps: Vec<T::Sum> = threads.chunks(32).map(halves).collect();
+            halves(&warps)
+        })
+        .collect();
+    if blocks.is_empty() { T::Sum::default() } else { neighbours(&blocks).normalised() }
+}
+
+/// Neighbours first. A run of 2^k values is a whole of its own, and what follows it joins last.
+fn neighbours<S: Accumulator>(values: &[S]) -> S {
+    if let [value] = values {
+        return *value;
+    }
+    let (left, right) = values.split_at(values.len().next_power_of_two() / 2);
+    neighbours(left).add(neighbours(right))
+}
+
+/// The first half takes in the second, place by place.
+fn halves<S: Accumulator>(values: &[S]) -> S {
+    if let [value] = values {
+        return *value;
+    }
+    let (low, high) = values.split_at(values.len() / 2);
+    let sums: Vec<S> = low.iter().zip(high).map(|(&a, &b)| a.add(b)).collect();
+    halves(&sums)
+}
+
+fn check<T: Element>(x: &[T], y: &[T]) {
+    let bits = canonical::dot(x, y).unwrap().bits();
+    assert_eq!(bits, by_definition(x, y).bits(), "{} elements of type {}", x.len(), T::NAME);
+}
+
+/// Numbers that do not add up exactly in any order, from a fixed sequence.
+fn numbers<T: Element>(seed: u64, n: usize) -> Vec<T> {
+    let mut state = seed;
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let uniform = (state >> 11) as f64 / (1u64 << 53) as f64;
+            if T::IS_FLOAT { T::from_f64(uniform * 2.0 - 1.0) } else { T::from_f64((uniform - 0.5) * 4e9) }
+        })
+        .collect()
+}
+
+fn every_boundary<T: Element>() {
+    let lanes = order::lanes::<T>() as usize;
+    let row = 512 * lanes;
+    // With 256 rows a virtual block is one row, with one element more two rows; beyond 8192 rows it stays at 32.
+    let around = [lanes, 32, 512, row, 2 * row, 4 * row, 256 * row, 257 * row, 512 * row];
+    let mut lengths: Vec<usize> = around.iter().flat_map(|&n| [n - 1, n, n + 1]).collect();
+    lengths.extend([0, 1, 2, 2047, 2048, 2049, 4097, 100_003, 3 * row + 5, 700 * row + row / 2 + 1]);
+    for n in lengths {
+        check(&numbers::<T>(1, n), &numbers::<T>(2, n));
+    }
+}
+
+#[test]
+fn f32_at_every_boundary() {
+    every_boundary::<f32>();
+}
+
+#[test]
+fn f64_at_every_boundary() {
+    every_boundary::<f64>();
+}
+
+#[test]
+fn halves_at_every_boundary() {
+    every_boundary::<f16>();
+    every_boundary::<bf16>();
+}
+
+#[test]
+fn integers_at_every_boundary() {
+    every_boundary::<i32>();
+    every_boundary::<u32>();
+    every_boundary::<i64>();
+    every_boundary::<u64>();
+}
+
+#[test]
+fn the_largest_virtual_blocks() {
+    let n = (256 << 10) / 4 * 259 + 77;
+    assert_eq!(order::virtual_blocks::<f32>(n as u64), 260);
+    check(&numbers::<f32>(3, n), &numbers::<f32>(4, n));
+}
+
+#[test]
+fn the_sign_of_zero_is_plus() {
+    // Negative zeros times one add up to -0 in any tree; the accumulators start at +0.
+    for n in [1, 3, 5000] {
+        assert_eq!(canonical::dot(&vec![-0.0f32; n], &vec![1.0; n]).unwrap().to_bits(), 0);
+        assert_eq!(canonical::dot(&vec![-0.0f64; n], &vec![1.0; n]).unwrap().to_bits(), 0);
+        assert_eq!(canonical::dot(&vec![f16::NEG_ZERO; n], &vec![f16::ONE; n]).unwrap().to_bits(), 0);
+    }
+    assert_eq!(canonical::dot::<f32>(&[], &[]).unwrap().to_bits(), 0);
+}
+
+#[test]
+fn infinities_and_nan() {
+    for place in [0, 1, 2047, 2048, 4999] {
+        let ones = vec![1.0f32; 5000];
+        let mut x = ones.clone();
+        x[place] = f32::INFINITY;
+        assert_eq!(canonical::dot(&x, &ones).unwrap(), f32::INFINITY);
+        x[4000] = f32::NEG_INFINITY;
+        assert_eq!(canonical::dot(&x, &ones).unwrap().to_bits(), f32::NAN.to_bits());
+        let mut x = vec![1.0f64; 5000];
+        x[place] = f64::from_bits(0xfff8_dead_beef_0001);
+        assert_eq!(canonical::dot(&x, &x).unwrap().to_bits(), f64::NAN.to_bits());
+    }
+}
+
+#[test]
+fn cancellation_is_exact_where_the_order_makes_it() {
+    // Elements 0 and 2048 share an accumulator as soon as a virtual block has two rows.
+    let n = 256 * 2048 + 1;
+    let (mut x, ones) = (vec![0.0f32; n], vec![1.0f32; n]);
+    (x[0], x[1], x[2048]) = (1e30, 3.0, -1e30);
+    assert_eq!(canonical::dot(&x, &ones).unwrap(), 3.0);
+    check(&x, &ones);
+}
+
+#[test]
+fn integers_widen_and_wrap() {
+    let product = i64::from(i32::MAX) * i64::from(i32::MIN);
+    assert_eq!(canonical::dot(&[i32::MAX; 2], &[i32::MIN; 2]).unwrap(), 2 * product);
+    assert_eq!(canonical::dot(&[i32::MAX; 3000], &[i32::MIN; 3000]).unwrap(), product.wrapping_mul(3000));
+    assert_eq!(canonical::dot(&[u64::MAX; 5], &[1; 5]).unwrap(), 0u64.wrapping_sub(5));
+    assert_eq!(canonical::dot(&vec![f16::ONE; 4096], &vec![f16::ONE; 4096]).unwrap(), 4096.0);
+}
+
+#[test]
+fn unequal_lengths_are_an_error() {
+    let error = canonical::dot(&[1.0f32, 2.0], &[1.0]).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 2, found: 1, .. }), "{error}");
+}
+
+/// Any bit patterns: infinities, NaN, subnormals, and numbers that differ in size by everything there is.
+fn any_bits() -> impl Strategy<Value = (Vec<u64>, Vec<u64>)> {
+    (0usize..9000).prop_flat_map(|n| (prop::collection::vec(any::<u64>(), n), prop::collection::vec(any::<u64>(), n)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_bits_of_any_type((x, y) in any_bits()) {
+        fn of_type<T: Element>(x: &[u64], y: &[u64]) {
+            let cast = |words: &[u64]| words.iter().map(|w| bytemuck::cast_slice::<u64, T>(&[*w])[0]).collect::<Vec<T>>();
+            check(&cast(x), &cast(y));
+        }
+        of_type::<f32>(&x, &y);
+        of_type::<f64>(&x, &y);
+        of_type::<f16>(&x, &y);
+        of_type::<bf16>(&x, &y);
+        of_type::<i32>(&x, &y);
+        of_type::<u32>(&x, &y);
+        of_type::<i64>(&x, &y);
+        of_type::<u64>(&x, &y);
+    }
+
+    #[test]
+    fn any_length(n in 0usize..1_500_000, seed in any::<u64>()) {
+        check(&numbers::<f32>(seed, n), &numbers::<f32>(!seed, n));
+    }
+}
