@@ -43,7 +43,19 @@ pub(super) fn integer(cursor: &mut Cursor<'_>) -> Result<i64> {
 /// Parses an integer constant expression whose value lies in `least..=most`; `what` names it in errors.
 pub(super) fn integer_in(cursor: &mut Cursor<'_>, what: &str, least: u64, most: u64) -> Result<u64> {
     let token = cursor.token();
-    let Constant::Int { bits, unsigned } = constant(cursor)? else {
+    let value = constant(cursor)?;
+    in_range(cursor, token, value, what, least, most)
+}
+
+/// Like [`integer_in`] for an expression in angle brackets, where `>` is not an operator.
+pub(super) fn count_in(cursor: &mut Cursor<'_>, what: &str, least: u64, most: u64) -> Result<u64> {
+    let token = cursor.token();
+    let value = binary(cursor, SUM, 0)?;
+    in_range(cursor, token, value, what, least, most)
+}
+
+fn in_range(cursor: &Cursor<'_>, token: Token<'_>, value: Constant, what: &str, least: u64, most: u64) -> Result<u64> {
+    let Constant::Int { bits, unsigned } = value else {
         return Err(cursor.error(token, format_args!("{what} must be an integer")));
     };
     let negative = bits < 0 && !unsigned;
@@ -53,6 +65,9 @@ pub(super) fn integer_in(cursor: &mut Cursor<'_>, what: &str, least: u64, most: 
     }
     Ok(bits as u64)
 }
+
+/// How tightly `+` and `-` bind.
+const SUM: u8 = 9;
 
 /// How tightly a binary operator binds; 0 for anything else.
 fn precedence(token: Token<'_>) -> u8 {
@@ -68,7 +83,7 @@ fn precedence(token: Token<'_>) -> u8 {
         "==" | "!=" => 6,
         "<" | "<=" | ">" | ">=" => 7,
         "<<" | ">>" => 8,
-        "+" | "-" => 9,
+        "+" | "-" => SUM,
         "*" | "/" | "%" => 10,
         _ => 0,
     }
@@ -98,6 +113,10 @@ fn unary(cursor: &mut Cursor<'_>, depth: u32) -> Result<Constant> {
         (Kind::Number, text) => {
             cursor.advance()?;
             literal(text).map_err(|message| cursor.error(token, message))
+        }
+        (Kind::Word, "WARP_SZ") => {
+            cursor.advance()?;
+            Ok(Constant::signed(32))
         }
         (Kind::Punctuation, "(") => {
             cursor.advance()?;
@@ -248,10 +267,11 @@ mod tests {
             ("-7% 4", -3),
             ("~0&0xff", 255),
             ("!3+!0", 1),
+            ("2*WARP_SZ", 64),
             ("-1<1", 1),
             ("-1<1U", 0),
             ("2>=2&&1!=2||0", 1),
-            ("-9223372036854775808/-1", i64::MIN),
+            ("(-9223372036854775807-1)/-1", i64::MIN),
         ] {
             match evaluate(&format!("{text};")) {
                 Ok(Constant::Int { bits, .. }) => assert_eq!(bits, value, "{text}"),

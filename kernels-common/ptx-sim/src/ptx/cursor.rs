@@ -70,6 +70,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Goes past the `}` that belongs to the current token, a `{`, without reading what is between them. False, at the
+    /// end of the text, if there is none.
+    pub(super) fn skip_braces(&mut self) -> Result<bool> {
+        self.lexer.skip_to_brace().map_err(|bad| refuse(self.module, &bad))?;
+        self.advance()?;
+        self.eat("}")
+    }
+
     /// Goes past the current token if it is `punctuation`.
     pub(super) fn eat(&mut self, punctuation: &str) -> Result<bool> {
         let found = self.token.is(punctuation);

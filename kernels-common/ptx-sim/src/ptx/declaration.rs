@@ -74,6 +74,8 @@ struct Prefix {
     ty: Type,
     /// Bytes of one element, of all components if it is a vector.
     element: u64,
+    /// Components of one element.
+    components: u64,
     align: u64,
     /// `.ptr`.
     pointer: bool,
@@ -90,7 +92,7 @@ fn prefix(cursor: &mut Cursor<'_>) -> Result<Prefix> {
         if token.kind != Kind::Directive {
             let Some((ty, size)) = ty else { return Err(cursor.expected("a type such as `.u32`")) };
             let element = size * components;
-            return Ok(Prefix { ty, element, align: align.unwrap_or(element), pointer });
+            return Ok(Prefix { ty, element, components, align: align.unwrap_or(element), pointer });
         }
         match token.text {
             ".align" => {
@@ -102,7 +104,7 @@ fn prefix(cursor: &mut Cursor<'_>) -> Result<Prefix> {
                 }
             }
             ".attribute" => attribute(cursor)?,
-            ".v2" | ".v4" | ".v8" => {
+            ".v2" | ".v4" => {
                 cursor.advance()?;
                 components = u64::from(token.text.as_bytes()[2] - b'0');
             }
@@ -170,7 +172,7 @@ fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Option<u64>>> {
         if cursor.token().is("]") && dimensions.is_empty() {
             dimensions.push(None);
         } else {
-            dimensions.push(Some(integer_in(cursor, "the length of an array", 0, MAX_BYTES)?));
+            dimensions.push(Some(integer_in(cursor, "the length of an array", 1, MAX_BYTES)?));
         }
         cursor.expect("]")?;
     }
@@ -208,9 +210,12 @@ pub(super) fn variables<'a>(
                 );
             }
             cursor.advance()?;
-            let lengths: Vec<u64> = dimensions.iter().map(|length| length.unwrap_or(MAX_BYTES)).collect();
-            Initialiser { ty: prefix.ty, element: prefix.element, padding, bytes: &mut init }
-                .value(cursor, &lengths)?;
+            let mut lengths: Vec<u64> = dimensions.iter().map(|length| length.unwrap_or(MAX_BYTES)).collect();
+            if prefix.components > 1 {
+                lengths.push(prefix.components);
+            }
+            let component = prefix.element / prefix.components;
+            Initialiser { ty: prefix.ty, component, padding, bytes: &mut init }.value(cursor, &lengths)?;
         }
         let size = match dimensions.first() {
             None => prefix.element,
@@ -244,61 +249,35 @@ pub(super) fn variables<'a>(
 /// Collects the bytes of an initial value.
 struct Initialiser<'p> {
     ty: Type,
-    element: u64,
+    /// Bytes of one component.
+    component: u64,
     padding: &'p mut u64,
     bytes: &'p mut Vec<u8>,
 }
 
 impl Initialiser<'_> {
-    /// Parses the value of an array with these `lengths`, or of one element if there are none. The nesting is that of
-    /// the array, so it is bounded by the number of dimensions; a flat list may stand for nested ones.
+    /// Parses the value of an array with these `lengths`, the last of which counts the components of a vector. Braces
+    /// nest as the lengths do, and what a row lacks is zero.
     fn value(&mut self, cursor: &mut Cursor<'_>, lengths: &[u64]) -> Result<()> {
-        let open = cursor.token();
-        let scalar = bytes(self.ty).unwrap_or(1);
-        let components = self.element / scalar;
         let Some((&length, inner)) = lengths.split_first() else {
-            if components > 1 && cursor.eat("{")? {
-                return self.list(cursor, open, components, |this, cursor| this.scalar(cursor, scalar));
-            }
-            return self.scalar(cursor, scalar);
+            return self.scalar(cursor);
         };
-        if !cursor.eat("{")? {
-            return Err(cursor.expected("`{`"));
+        let open = cursor.token();
+        cursor.expect("{")?;
+        if cursor.eat("}")? {
+            return Ok(());
         }
-        let nested = cursor.token().is("{") && (!inner.is_empty() || components > 1);
-        let row = inner.iter().fold(1, |items, &length| u64::saturating_mul(items, length));
-        let most = if nested { length } else { length.saturating_mul(row).saturating_mul(components) };
-        self.list(cursor, open, most, |this, cursor| {
-            if !nested {
-                return this.scalar(cursor, scalar);
-            }
-            let open = cursor.token();
-            let end = (this.bytes.len() as u64).saturating_add(row.saturating_mul(this.element));
-            this.value(cursor, inner)?;
-            this.pad(cursor, open, end)
-        })
-    }
-
-    /// Parses at most `most` items and the `}`.
-    fn list<'a>(
-        &mut self,
-        cursor: &mut Cursor<'a>,
-        open: Token<'a>,
-        most: u64,
-        mut item: impl FnMut(&mut Self, &mut Cursor<'a>) -> Result<()>,
-    ) -> Result<()> {
-        let mut count = 0;
-        while !cursor.eat("}")? {
-            if count == most {
-                return Err(cursor.error(open, format_args!("more than {most} initial values")));
-            }
-            count += 1;
-            item(self, cursor)?;
-            if !cursor.eat(",")? && !cursor.token().is("}") {
-                return Err(cursor.expected("`,` or `}`"));
+        let row = inner.iter().fold(self.component, |size, &length| size.saturating_mul(length));
+        for _ in 0..length {
+            let item = cursor.token();
+            let end = (self.bytes.len() as u64).saturating_add(row);
+            self.value(cursor, inner)?;
+            self.pad(cursor, item, end)?;
+            if !cursor.eat(",")? {
+                return if cursor.eat("}")? { Ok(()) } else { Err(cursor.expected("`,` or `}`")) };
             }
         }
-        Ok(())
+        Err(cursor.error(open, format_args!("more than {length} initial values")))
     }
 
     /// Fills up with zeros to `end` bytes.
@@ -311,8 +290,8 @@ impl Initialiser<'_> {
         Ok(())
     }
 
-    /// Parses one number of `scalar` bytes.
-    fn scalar(&mut self, cursor: &mut Cursor<'_>, scalar: u64) -> Result<()> {
+    /// Parses one number.
+    fn scalar(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let token = cursor.token();
         if token.kind == Kind::Word {
             let message = format_args!("the initial value names `{}`; only numbers are supported", token.text);
@@ -324,18 +303,16 @@ impl Initialiser<'_> {
             (Type::F32, Constant::F64(bits)) => u64::from((f64::from_bits(bits) as f32).to_bits()),
             (Type::F64, Constant::F64(bits)) => bits,
             (Type::F64, Constant::F32(bits)) => f64::from(f32::from_bits(bits)).to_bits(),
-            (Type::F32, Constant::Int { bits, unsigned: false }) => u64::from((bits as f32).to_bits()),
-            (Type::F32, Constant::Int { bits, unsigned: true }) => u64::from((bits as u64 as f32).to_bits()),
-            (Type::F64, Constant::Int { bits, unsigned: false }) => (bits as f64).to_bits(),
-            (Type::F64, Constant::Int { bits, unsigned: true }) => (bits as u64 as f64).to_bits(),
+            (Type::F32 | Type::F64, Constant::Int { .. }) => {
+                return Err(cursor.error(token, "the initial value must be a fraction such as `1.0` or `0f3F800000`"));
+            }
             (_, Constant::Int { bits, .. }) => bits as u64,
-            // Untyped bits and half-precision types take the bits of a fraction only where they have its width.
-            (Type::B32 | Type::F16x2 | Type::BF16x2, Constant::F32(bits)) => u64::from(bits),
+            (Type::B32, Constant::F32(bits)) => u64::from(bits),
             (Type::B64, Constant::F64(bits)) => bits,
-            _ => return Err(cursor.error(token, "a fraction cannot be the initial value of this type")),
+            _ => return Err(cursor.error(token, "the initial value must be an integer")),
         };
         let wide = i128::from(bits as i64).to_le_bytes();
-        self.bytes.extend_from_slice(&wide[..scalar as usize]);
+        self.bytes.extend_from_slice(&wide[..self.component as usize]);
         Ok(())
     }
 }

@@ -60,16 +60,21 @@ const FOLLOW: u8 = 2;
 /// A letter, `_`, `$` or `%`: starts a name.
 const START: u8 = 4;
 const DIGIT: u8 = 8;
+/// What matters between braces whose tokens nobody needs: braces, new lines, the starts of strings and comments, and
+/// wide characters.
+const MARK: u8 = 16;
 
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         class[byte] = match byte as u8 {
-            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => WHITE,
+            b'\n' => WHITE | MARK,
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c => WHITE,
             b'0'..=b'9' => FOLLOW | DIGIT,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => FOLLOW | START,
             b'%' => START,
+            b'{' | b'}' | b'"' | b'/' | 0x80.. => MARK,
             _ => 0,
         };
         byte += 1;
@@ -160,6 +165,31 @@ impl<'a> Lexer<'a> {
         };
         self.place.at = end;
         Ok(Token { kind, text: &self.text[start..end], start, span })
+    }
+
+    /// Goes to the `}` that belongs to a `{` just read, or to the end, without looking at tokens.
+    pub(super) fn skip_to_brace(&mut self) -> Result<(), BadToken<'a>> {
+        let bytes = self.text.as_bytes();
+        let mut depth = 0u32;
+        loop {
+            while bytes.get(self.place.at).is_some_and(|&byte| CLASS[usize::from(byte)] & MARK == 0) {
+                self.place.at += 1;
+            }
+            match bytes.get(self.place.at) {
+                Some(b'"') => self.place.at = self.string(self.place.at)?,
+                Some(b'/') if matches!(bytes.get(self.place.at + 1), Some(b'/' | b'*')) => self.skip_blank()?,
+                Some(b'}') if depth == 0 => return Ok(()),
+                Some(&byte) => {
+                    match byte {
+                        b'{' => depth += 1,
+                        b'}' => depth -= 1,
+                        _ => {}
+                    }
+                    self.pass(byte);
+                }
+                None => return Ok(()),
+            }
+        }
     }
 
     /// Skips white space and comments.
@@ -386,6 +416,22 @@ mod tests {
             };
             assert_eq!((error.text, error.span, error.message), (found, Span { line, column }, message), "{text}");
         }
+    }
+
+    #[test]
+    fn skipping_to_a_brace_passes_nested_ones_strings_and_comments() {
+        let text = "{ a { b } \"}\" // }\n /* } ü */ c / # é } d";
+        let mut lexer = Lexer::new(text);
+        assert!(lexer.next().unwrap().is("{"));
+        lexer.skip_to_brace().unwrap();
+        let brace = lexer.next().unwrap();
+        assert_eq!((brace.text, brace.span), ("}", Span { line: 2, column: 20 }));
+        assert_eq!(lexer.next().unwrap().text, "d");
+
+        let mut open = Lexer::new("{ {}");
+        assert!(open.next().unwrap().is("{"));
+        open.skip_to_brace().unwrap();
+        assert_eq!(open.next().unwrap().kind, Kind::End);
     }
 
     #[test]

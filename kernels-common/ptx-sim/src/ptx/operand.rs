@@ -39,7 +39,7 @@ impl<'a> FunctionParser<'a> {
     /// An operand that starts with the name `token`, which has been read.
     fn named_operand(&mut self, token: Token<'a>, index: usize) -> Result<Operand> {
         let next = self.cursor.token();
-        if next.is("+") || next.is("-") {
+        if next.is("+") {
             let base = self.known(token)?;
             if !matches!(base, Operand::Symbol(_)) {
                 return Err(self.cursor.expected("`,` or `;`"));
@@ -166,7 +166,7 @@ impl<'a> FunctionParser<'a> {
             return Err(self.cursor.error(token, message));
         }
         let next = self.cursor.token();
-        let address = if next.is("+") || next.is("-") {
+        let address = if next.is("+") {
             self.offset(base)?
         } else if next.is(",") {
             let mut parts = vec![base];
@@ -177,12 +177,12 @@ impl<'a> FunctionParser<'a> {
         } else {
             Operand::Address { base: Box::new(base), offset: 0 }
         };
-        if self.cursor.eat("]")? { Ok(address) } else { Err(self.cursor.expected("`]`")) }
+        if self.cursor.eat("]")? { Ok(address) } else { Err(self.cursor.expected("`+`, `,` or `]`")) }
     }
 
-    /// The rest of `base + offset`; the current token is the sign.
+    /// The rest of `base + offset`; the current token is the `+`, the only sign that PTX has there.
     fn offset(&mut self, base: Operand) -> Result<Operand> {
-        self.cursor.eat("+")?;
+        self.cursor.expect("+")?;
         let offset = integer(&mut self.cursor)?;
         Ok(Operand::Address { base: Box::new(base), offset })
     }

@@ -1,6 +1,7 @@
 //! What a module holds, without the bodies of its functions.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::constant::integer_in;
@@ -58,6 +59,8 @@ pub(super) enum ItemKind {
 pub(super) struct Outline {
     pub(super) version: (u32, u32),
     pub(super) target: Target,
+    /// Byte offsets of the `, debug` of the target, empty if there is none.
+    pub(super) debug: Range<usize>,
     pub(super) kernels: Vec<KernelSignature>,
     pub(super) functions: Vec<FunctionOutline>,
     pub(super) variables: Vec<Variable>,
@@ -99,7 +102,7 @@ impl Outline {
         let mut cursor = Cursor::new(module, text)?;
         let start = cursor.token().start;
         let version = version(&mut cursor)?;
-        let target = target(&mut cursor)?;
+        let (target, debug) = target(&mut cursor)?;
         let settings = Item { kind: ItemKind::Setting, start, end: cursor.end() };
         let mut reader = Reader {
             cursor,
@@ -107,6 +110,7 @@ impl Outline {
             outline: Outline {
                 version,
                 target,
+                debug,
                 kernels: Vec::new(),
                 functions: Vec::new(),
                 variables: Vec::new(),
@@ -142,8 +146,8 @@ fn version(cursor: &mut Cursor<'_>) -> Result<(u32, u32)> {
     Ok(version)
 }
 
-/// `.target sm_75, debug`.
-fn target(cursor: &mut Cursor<'_>) -> Result<Target> {
+/// `.target sm_75, debug`. Also returns where the `, debug` stands.
+fn target(cursor: &mut Cursor<'_>) -> Result<(Target, Range<usize>)> {
     cursor.directive(".target")?;
     let token = cursor.name("a target such as `sm_75`")?;
     let number = token.text.strip_prefix("sm_");
@@ -158,10 +162,17 @@ fn target(cursor: &mut Cursor<'_>) -> Result<Target> {
         let message = format_args!("target `{}` is not supported; targets up to `sm_{MAX_TARGET}` are", token.text);
         return Err(cursor.error(token, message));
     }
-    while cursor.eat(",")? {
-        cursor.name("an option of the target such as `debug`")?;
+    let mut debug = 0..0;
+    loop {
+        let start = cursor.end();
+        if !cursor.eat(",")? {
+            break;
+        }
+        if cursor.name("an option of the target such as `debug`")?.text == "debug" {
+            debug = start..cursor.end();
+        }
     }
-    Ok(Target { capability: (number / 10, number % 10), suffix: suffix.chars().next() })
+    Ok((Target { capability: (number / 10, number % 10), suffix: suffix.chars().next() }, debug))
 }
 
 /// Reads a module item by item.
@@ -182,7 +193,7 @@ impl Reader<'_> {
                     self.section()?;
                     ItemKind::Section
                 }
-                (Kind::Directive, ".address_size" | ".file" | ".pragma") | (Kind::Punctuation, ";") => {
+                (Kind::Directive, ".address_size" | ".file" | ".pragma") => {
                     self.setting(first)?;
                     ItemKind::Setting
                 }
@@ -200,33 +211,27 @@ impl Reader<'_> {
         }
     }
 
-    /// A directive that concerns the whole module.
+    /// `.address_size`, `.file` or `.pragma`. A module without `.address_size` is taken to have 64-bit addresses.
     fn setting(&mut self, first: Token<'_>) -> Result<()> {
-        match first.text {
-            ".pragma" => return pragma(&mut self.cursor),
-            ".address_size" => {
-                self.cursor.advance()?;
-                let token = self.cursor.token();
-                let size = integer_in(&mut self.cursor, "an address size", 32, 64)?;
-                if size != 64 {
-                    return Err(self
-                        .cursor
-                        .error(token, format_args!("only 64-bit addresses are supported, not {size}")));
-                }
-            }
-            ".file" => {
-                self.cursor.advance()?;
-                let index = integer_in(&mut self.cursor, "the index of a file", 0, u64::from(u32::MAX))?;
-                let name = self.cursor.string()?;
-                self.outline.files.insert(index as u32, name.into());
-                // Time stamp and size.
-                while self.cursor.eat(",")? {
-                    integer_in(&mut self.cursor, "a time stamp or size", 0, u64::MAX)?;
-                }
-            }
-            _ => drop(self.cursor.advance()?),
+        if first.text == ".pragma" {
+            return pragma(&mut self.cursor);
         }
-        Ok(())
+        self.cursor.advance()?;
+        if first.text == ".file" {
+            let index = integer_in(&mut self.cursor, "the index of a file", 0, u64::from(u32::MAX))?;
+            let name = self.cursor.string()?;
+            self.outline.files.insert(index as u32, name.into());
+            // Time stamp and size.
+            while self.cursor.eat(",")? {
+                integer_in(&mut self.cursor, "a time stamp or size", 0, u64::MAX)?;
+            }
+            return Ok(());
+        }
+        let token = self.cursor.token();
+        match integer_in(&mut self.cursor, "an address size", 32, 64)? {
+            64 => Ok(()),
+            size => Err(self.cursor.error(token, format_args!("only 64-bit addresses are supported, not {size}"))),
+        }
     }
 
     /// `.section .debug_str { … }`
@@ -242,22 +247,14 @@ impl Reader<'_> {
     /// Goes past a pair of braces and what is between them.
     fn braces(&mut self) -> Result<()> {
         let open = self.cursor.token();
-        self.cursor.expect("{")?;
-        let mut depth = 1u32;
-        while depth > 0 {
-            let token = self.cursor.token();
-            match token.kind {
-                Kind::Punctuation if token.text == "{" => depth += 1,
-                Kind::Punctuation if token.text == "}" => depth -= 1,
-                Kind::End => {
-                    let Span { line, column } = open.span;
-                    return Err(self.cursor.expected(format_args!("`}}` for the `{{` at {line}:{column}")));
-                }
-                _ => {}
-            }
-            self.cursor.advance()?;
+        if !open.is("{") {
+            return Err(self.cursor.expected("`{`"));
         }
-        Ok(())
+        if self.cursor.skip_braces()? {
+            return Ok(());
+        }
+        let Span { line, column } = open.span;
+        Err(self.cursor.expected(format_args!("`}}` for the `{{` at {line}:{column}")))
     }
 
     /// An entry, a device function or variables.

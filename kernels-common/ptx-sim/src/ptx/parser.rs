@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::constant::integer_in;
+use super::constant::{count_in, integer_in};
 use super::cursor::{Cursor, Result, error, shorten};
 use super::declaration::{MAX_PADDING, Parameter, pragma, space_named, type_named, variables};
 use super::lexer::{Kind, Token};
@@ -67,6 +67,8 @@ pub(super) fn parse<'a>(
     parser.names.open();
     parser.function.results = parser.parameters(&header.results)?;
     parser.function.params = parser.parameters(&header.params)?;
+    // The parameters are in the scope of the body.
+    parser.cursor.expect("{")?;
     parser.body()?;
     Ok(parser.function)
 }
@@ -102,13 +104,11 @@ impl<'a> FunctionParser<'a> {
                 }
                 (Kind::Punctuation, "}") => {
                     self.close()?;
-                    // The scope of the parameters is around that of the body.
-                    if self.names.depth() == 1 {
-                        return self.close();
+                    if self.names.depth() == 0 {
+                        return Ok(());
                     }
                     self.cursor.advance()?;
                 }
-                (Kind::Punctuation, ";") => drop(self.cursor.advance()?),
                 (Kind::Punctuation, "@") => {
                     let guard = self.guard()?;
                     let opcode = self.cursor.token();
@@ -263,28 +263,18 @@ impl<'a> FunctionParser<'a> {
             ".reg" => self.registers(),
             ".loc" => self.location(),
             ".pragma" => pragma(&mut self.cursor),
-            ".extern" | ".visible" | ".weak" | ".common" => {
-                self.cursor.advance()?;
-                let next = self.cursor.token();
-                match space_named(next.text) {
-                    Some(space) if next.kind == Kind::Directive => self.variables(space, token.text == ".extern"),
-                    _ => Err(self.cursor.expected("a state space such as `.shared`")),
-                }
-            }
             name => match space_named(name) {
-                Some(space) => self.variables(space, false),
+                Some(space) => self.variables(space),
                 None => Err(self.cursor.expected("an instruction, declaration or label")),
             },
         }
     }
 
     /// `.shared .align 4 .b8 x[16];` and the like; the current token is the state space.
-    fn variables(&mut self, space: Space, external: bool) -> Result<()> {
+    fn variables(&mut self, space: Space) -> Result<()> {
         self.cursor.advance()?;
         let mut declared = Vec::new();
-        variables(&mut self.cursor, space, external, &mut self.padding, |name, variable| {
-            declared.push((name, variable))
-        })?;
+        variables(&mut self.cursor, space, false, &mut self.padding, |name, variable| declared.push((name, variable)))?;
         for (name, mut variable) in declared {
             variable.name = self.unique(name.text);
             self.declare(name, Meaning::Variable(variable.name.clone()))?;
@@ -316,7 +306,7 @@ impl<'a> FunctionParser<'a> {
             let name = self.cursor.name("a register")?;
             if self.cursor.eat("<")? {
                 let what = format!("the number of registers in `{}<…>`", name.text);
-                let count = integer_in(&mut self.cursor, &what, 0, u64::from(MAX_FAMILY))? as u32;
+                let count = count_in(&mut self.cursor, &what, 0, u64::from(MAX_FAMILY))? as u32;
                 self.cursor.expect(">")?;
                 let declared = self.names.declare_family(name.text, name.span, count, ty, width);
                 declared.map_err(|duplicate| self.duplicate(name.text, name.span, &duplicate))?;

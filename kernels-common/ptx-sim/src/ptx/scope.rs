@@ -274,7 +274,7 @@ mod tests {
         for name in ["%r0", "%r9", "%r11"] {
             assert!(matches!(names.operand(name), Some(Operand::Reg(_))), "{name}");
         }
-        for name in ["%r", "%r12", "%r01", "%r99999999999999999999", "%q1", "%r1.x"] {
+        for name in ["%r", "%r12", "%r01", "%r99999999999999999999", "%q1", "%q1.x"] {
             assert_eq!(names.operand(name), None, "{name}");
         }
         assert_eq!(names.operand("%r11"), Some(Operand::Reg(RegId(2))));

@@ -6,7 +6,8 @@ use super::lexer::{Kind, Lexer};
 use super::outline::{Item, ItemKind, Outline};
 
 /// The text with only the settings of the module, the functions `kernels`, and what these name, directly or
-/// indirectly. Everything else becomes empty lines, so that the lines that remain keep their numbers.
+/// indirectly. Everything else becomes empty lines, so that the lines that remain keep their numbers. Debug sections
+/// are left out, and the option `debug` of the target with them.
 pub(super) fn select(text: &str, outline: &Outline, kernels: &[&str]) -> String {
     let items = &outline.items;
     let definitions = definitions(text, outline);
@@ -27,20 +28,29 @@ pub(super) fn select(text: &str, outline: &Outline, kernels: &[&str]) -> String 
         words(&text[start..end], |word, _| want(word, &mut open));
     }
     let mut selected = String::with_capacity(text.len() / 4);
-    let mut from = 0;
+    // Sections go, so there is no debug information, and a target that promises some would be refused.
+    let debug = outline.debug.clone();
+    selected.push_str(&text[..debug.start]);
+    push_lines(&mut selected, &text[debug.clone()]);
+    let mut from = debug.end;
     for (item, keep) in items.iter().zip(keep) {
         // Comments in front of an item belong to it.
         let piece = &text[from..item.end];
         if keep {
-            selected.push_str(piece);
+            selected.push_str(piece)
         } else {
-            selected.extend(piece.bytes().filter(|&byte| byte == b'\n').map(char::from));
+            push_lines(&mut selected, piece)
         }
         from = item.end;
     }
     selected.truncate(selected.trim_end().len());
     selected.push('\n');
     selected
+}
+
+/// Adds the line ends of `piece`.
+fn push_lines(selected: &mut String, piece: &str) {
+    selected.extend(piece.chars().filter(|&char| char == '\n'));
 }
 
 /// The items that define or declare a name: functions and variables, and the labels inside sections, which the
