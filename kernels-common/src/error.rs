@@ -159,6 +159,18 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// Something of another CUDA context than the device's.
+    #[error(
+        "context mismatch: {what} does not belong to the CUDA context of the device `{device}`. Make the device from that \
+         context with `Device::from_cudarc`"
+    )]
+    ContextMismatch {
+        /// What belongs elsewhere.
+        what: &'static str,
+        /// The device's selector.
+        device: String,
+    },
+
     /// Host code holds a reference into unified memory, and this device cannot run kernels meanwhile.
     #[error(
         "the host is using a unified buffer of this stream, and {device} cannot run kernels at the same time (no \

@@ -8,6 +8,7 @@ pub(crate) mod cuda;
 #[cfg(feature = "sim")]
 pub(crate) mod sim;
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::ptr::NonNull;
 
@@ -58,7 +59,7 @@ pub(crate) struct KernelLimits {
 ///
 /// Handles and addresses passed in must come from the same backend and still be alive; operations on a stream happen
 /// in the order they are given. Functions may be called from any thread.
-pub(crate) trait Backend: Debug + Send + Sync {
+pub(crate) trait Backend: Any + Debug + Send + Sync {
     fn properties(&self) -> &Properties;
 
     /// Free and total bytes of device memory.
