@@ -12,7 +12,7 @@ pub use selector::SimOptions;
 use selector::{Selector, parse};
 
 use crate::backend::Backend;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::module::LoadedModule;
 use crate::stream::Stream;
 
@@ -169,12 +169,12 @@ impl Device {
             Selector::Cuda(ordinal) => Ok(Self::new(crate::backend::cuda::Cuda::open(*ordinal)?)),
             #[cfg(not(feature = "cuda"))]
             Selector::Cuda(ordinal) => {
-                Err(Error::BackendDisabled { wanted: format!("cuda:{ordinal}"), feature: "cuda" })
+                Err(crate::error::Error::BackendDisabled { wanted: format!("cuda:{ordinal}"), feature: "cuda" })
             }
             #[cfg(feature = "sim")]
             Selector::Sim(options) => Ok(Self::new(crate::backend::sim::Sim::open(options))),
             #[cfg(not(feature = "sim"))]
-            Selector::Sim(_) => Err(Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" }),
+            Selector::Sim(_) => Err(crate::error::Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" }),
         }
     }
 

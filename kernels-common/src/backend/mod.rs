@@ -49,8 +49,6 @@ pub(crate) struct HostMemory {
 pub(crate) struct KernelLimits {
     /// Most threads per block that the kernel's registers allow.
     pub(crate) threads_per_block: u32,
-    /// Bytes of shared memory that the kernel declares itself.
-    pub(crate) static_shared: u32,
     /// Most bytes of dynamic shared memory that a launch may ask for.
     pub(crate) dynamic_shared: u32,
 }

@@ -248,11 +248,9 @@ impl Backend for Sim {
         let declared = kernel.signature().max_threads.map_or(u64::MAX, |sides| {
             sides.iter().fold(1u64, |product, &side| product.saturating_mul(side.into()))
         });
-        let static_shared = kernel.static_shared_bytes();
         let limits = KernelLimits {
             threads_per_block: declared.min(self.properties.max_threads_per_block.into()) as u32,
-            static_shared,
-            dynamic_shared: self.properties.shared_per_block_optin.saturating_sub(static_shared),
+            dynamic_shared: self.properties.shared_per_block_optin.saturating_sub(kernel.static_shared_bytes()),
         };
         let handle = state.handle();
         state.kernels.insert(handle, (module, kernel));
