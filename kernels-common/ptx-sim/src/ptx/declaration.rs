@@ -299,16 +299,14 @@ impl Initialiser<'_> {
         }
         let value = constant(cursor)?;
         let bits = match (self.ty, value) {
-            (Type::F32, Constant::F32(bits)) => u64::from(bits),
+            (Type::F32 | Type::B32, Constant::F32(bits)) => u64::from(bits),
             (Type::F32, Constant::F64(bits)) => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            (Type::F64, Constant::F64(bits)) => bits,
+            (Type::F64 | Type::B64, Constant::F64(bits)) => bits,
             (Type::F64, Constant::F32(bits)) => f64::from(f32::from_bits(bits)).to_bits(),
             (Type::F32 | Type::F64, Constant::Int { .. }) => {
                 return Err(cursor.error(token, "the initial value must be a fraction such as `1.0` or `0f3F800000`"));
             }
             (_, Constant::Int { bits, .. }) => bits as u64,
-            (Type::B32, Constant::F32(bits)) => u64::from(bits),
-            (Type::B64, Constant::F64(bits)) => bits,
             _ => return Err(cursor.error(token, "the initial value must be an integer")),
         };
         let wide = i128::from(bits as i64).to_le_bytes();

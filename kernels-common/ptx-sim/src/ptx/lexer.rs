@@ -142,10 +142,10 @@ impl<'a> Lexer<'a> {
         };
         let (kind, end) = match CLASS[usize::from(first)] {
             _ if first == b'%' && !is(bytes.get(start + 1), FOLLOW) => (Kind::Punctuation, start + 1),
-            class if class & START != 0 => (Kind::Word, word(bytes, start + 1)),
+            class if class & START != 0 => (Kind::Word, qualified(bytes, start + 1, true)),
             class if class & DIGIT != 0 => (Kind::Number, number(bytes, start)),
             _ => match first {
-                b'.' if is(bytes.get(start + 1), FOLLOW) => (Kind::Directive, follow(bytes, start + 1)),
+                b'.' if is(bytes.get(start + 1), FOLLOW) => (Kind::Directive, qualified(bytes, start + 1, false)),
                 b'"' => (Kind::Text, self.string(start)?),
                 b'<' | b'>' | b'=' | b'!' | b'&' | b'|' => {
                     let pair = matches!(
@@ -274,13 +274,13 @@ fn follow(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The offset past a word, with its `.suffix` and `::suffix` parts.
+/// The offset past a name with its `::suffix` parts, and its `.suffix` parts if it is `dotted`.
 #[inline]
-fn word(bytes: &[u8], at: usize) -> usize {
+fn qualified(bytes: &[u8], at: usize, dotted: bool) -> usize {
     let mut at = follow(bytes, at);
     loop {
         let part = match bytes.get(at) {
-            Some(b'.') => at + 1,
+            Some(b'.') if dotted => at + 1,
             Some(b':') if bytes.get(at + 1) == Some(&b':') => at + 2,
             _ => return at,
         };
@@ -353,6 +353,7 @@ mod tests {
 
     #[test]
     fn directives_end_before_the_next_dot() {
+        assert_eq!(texts(".shared::cta.b32"), [".shared::cta", ".b32"]);
         assert_eq!(texts(".reg.b32 %r<5>;"), [".reg", ".b32", "%r", "<", "5", ">", ";"]);
         assert_eq!(
             all(".section .debug_str"),

@@ -157,8 +157,8 @@ impl Module {
     /// # Errors
     /// The first one in order of appearance.
     pub fn parse_all(&self) -> Result<(), ParseError> {
-        let defined = self.outline.functions.iter().filter(|function| function.body.is_some());
-        defined.map(|function| self.parsed(function).map(drop)).collect()
+        let mut defined = self.outline.functions.iter().filter(|function| function.body.is_some());
+        defined.try_for_each(|function| self.parsed(function).map(drop))
     }
 
     /// A PTX text with only `kernels` and the functions and variables that these name, directly or indirectly, for

@@ -32,6 +32,7 @@ impl<'a> FunctionParser<'a> {
                 Ok(Operand::Not(Box::new(Operand::Reg(register))))
             }
             (Kind::Number, _) | (Kind::Punctuation, "-" | "+" | "~" | "(") => self.constant(),
+            _ if index == 0 => Err(self.cursor.expected("an operand or `;`")),
             _ => Err(self.cursor.expected("an operand")),
         }
     }

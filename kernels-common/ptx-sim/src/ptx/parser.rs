@@ -70,6 +70,7 @@ pub(super) fn parse<'a>(
     // The parameters are in the scope of the body.
     parser.cursor.expect("{")?;
     parser.body()?;
+    parser.function.registers = parser.names.registers;
     Ok(parser.function)
 }
 

@@ -37,9 +37,9 @@ pub(super) fn select(text: &str, outline: &Outline, kernels: &[&str]) -> String 
         // Comments in front of an item belong to it.
         let piece = &text[from..item.end];
         if keep {
-            selected.push_str(piece)
+            selected.push_str(piece);
         } else {
-            push_lines(&mut selected, piece)
+            push_lines(&mut selected, piece);
         }
         from = item.end;
     }
