@@ -133,8 +133,10 @@ impl Device {
     /// - `sim`, or `sim:OPTION=VALUE,…`: the simulator, see [`SimOptions`].
     ///
     /// # Errors
-    /// [`BadSelector`](crate::error::Error::BadSelector) for a text that is none of these, and for a named GPU that cannot be had the reason:
-    /// [`NoDriver`](crate::error::Error::NoDriver), [`StubDriver`](crate::error::Error::StubDriver), [`DriverTooOld`](crate::error::Error::DriverTooOld), [`NoDevice`](crate::error::Error::NoDevice). A named device is never
+    /// [`BadSelector`](crate::error::Error::BadSelector) for a text that is none of these. For a named GPU that cannot
+    /// be had, the reason: [`NoDriver`](crate::error::Error::NoDriver),
+    /// [`StubDriver`](crate::error::Error::StubDriver), [`DriverTooOld`](crate::error::Error::DriverTooOld),
+    /// [`NoDevice`](crate::error::Error::NoDevice) or another error of the driver. A named device is never
     /// replaced by another.
     pub fn open(selector: &str) -> Result<Device> {
         match parse(selector)? {
