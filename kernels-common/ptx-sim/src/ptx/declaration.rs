@@ -1,22 +1,17 @@
-//! Declarations of variables and parameters, and the headers of functions.
+//! Declarations of variables.
 
-use std::sync::Arc;
-
-use super::constant::{Constant, constant, integer_in};
+use super::constant::integer_in;
 use super::cursor::{Cursor, Result};
+use super::initial::initial_value;
 use super::lexer::{Kind, Token};
-use crate::ast::{Space, Span, Type, Variable};
+use crate::ast::{Space, Type, Variable};
 
 /// No variable may be larger: 1 TiB, more than any device has.
 const MAX_BYTES: u64 = 1 << 40;
-/// The parameters of one function may not be larger together: 1 MiB, more than any device takes.
-pub(super) const MAX_PARAM_BYTES: u64 = 1 << 20;
 /// No alignment may be larger: 1 MiB.
 const MAX_ALIGN: u64 = 1 << 20;
 /// Arrays have at most this many dimensions.
 const MAX_DIMENSIONS: usize = 16;
-/// Short rows inside initialisers may be filled up with zeros to this many bytes per module.
-pub(super) const MAX_PADDING: u64 = 64 << 20;
 
 /// The type that a directive such as `.f32` names.
 pub(super) fn type_named(directive: &str) -> Option<Type> {
@@ -70,19 +65,19 @@ fn bytes(ty: Type) -> Option<u64> {
 }
 
 /// What stands between the state space and the names of a declaration.
-struct Prefix {
-    ty: Type,
+pub(super) struct Prefix {
+    pub(super) ty: Type,
     /// Bytes of one element, of all components if it is a vector.
-    element: u64,
+    pub(super) element: u64,
     /// Components of one element.
-    components: u64,
-    align: u64,
+    pub(super) components: u64,
+    pub(super) align: u64,
     /// `.ptr`.
-    pointer: bool,
+    pub(super) pointer: bool,
 }
 
 /// Parses `.align`, `.attribute`, `.ptr`, vector and type up to the first name.
-fn prefix(cursor: &mut Cursor<'_>) -> Result<Prefix> {
+pub(super) fn prefix(cursor: &mut Cursor<'_>) -> Result<Prefix> {
     let mut align = None;
     let mut components = 1;
     let mut ty = None;
@@ -144,7 +139,7 @@ fn alignment(cursor: &mut Cursor<'_>) -> Result<u64> {
 }
 
 /// Skips `.attribute(…)`, whose attributes change nothing here.
-fn attribute(cursor: &mut Cursor<'_>) -> Result<()> {
+pub(super) fn attribute(cursor: &mut Cursor<'_>) -> Result<()> {
     cursor.advance()?;
     cursor.expect("(")?;
     let mut depth = 1u32;
@@ -162,7 +157,7 @@ fn attribute(cursor: &mut Cursor<'_>) -> Result<()> {
 }
 
 /// The dimensions after a name; `None` stands for `[]`, which only the first may be.
-fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Option<u64>>> {
+pub(super) fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Option<u64>>> {
     let mut dimensions = Vec::new();
     while cursor.token().is("[") {
         let open = cursor.advance()?;
@@ -180,7 +175,7 @@ fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Option<u64>>> {
 }
 
 /// `element` bytes times all `lengths`.
-fn total(cursor: &Cursor<'_>, name: Token<'_>, element: u64, lengths: &[u64]) -> Result<u64> {
+pub(super) fn total(cursor: &Cursor<'_>, name: Token<'_>, element: u64, lengths: &[u64]) -> Result<u64> {
     lengths
         .iter()
         .try_fold(element, |size, &length| size.checked_mul(length).filter(|&size| size <= MAX_BYTES))
@@ -188,7 +183,8 @@ fn total(cursor: &Cursor<'_>, name: Token<'_>, element: u64, lengths: &[u64]) ->
 }
 
 /// Parses the rest of a declaration after its state space, to the `;`, and hands each variable to `add`, with its name
-/// as written. `padding` is what remains of [`MAX_PADDING`].
+/// as written. `padding` is what remains of
+/// [`MAX_PADDING`](super::initial::MAX_PADDING).
 pub(super) fn variables<'a>(
     cursor: &mut Cursor<'a>,
     space: Space,
@@ -215,7 +211,7 @@ pub(super) fn variables<'a>(
                 lengths.push(prefix.components);
             }
             let component = prefix.element / prefix.components;
-            Initialiser { ty: prefix.ty, component, padding, bytes: &mut init }.value(cursor, &lengths)?;
+            init = initial_value(cursor, prefix.ty, component, &lengths, padding)?;
         }
         let size = match dimensions.first() {
             None => prefix.element,
@@ -244,228 +240,4 @@ pub(super) fn variables<'a>(
         }
     }
     if cursor.token().is(";") { cursor.advance().map(drop) } else { Err(cursor.expected("`,` or `;`")) }
-}
-
-/// Collects the bytes of an initial value.
-struct Initialiser<'p> {
-    ty: Type,
-    /// Bytes of one component.
-    component: u64,
-    padding: &'p mut u64,
-    bytes: &'p mut Vec<u8>,
-}
-
-impl Initialiser<'_> {
-    /// Parses the value of an array with these `lengths`, the last of which counts the components of a vector. Braces
-    /// nest as the lengths do, and what a row lacks is zero.
-    fn value(&mut self, cursor: &mut Cursor<'_>, lengths: &[u64]) -> Result<()> {
-        let Some((&length, inner)) = lengths.split_first() else {
-            return self.scalar(cursor);
-        };
-        let open = cursor.token();
-        cursor.expect("{")?;
-        if cursor.eat("}")? {
-            return Ok(());
-        }
-        let row = inner.iter().fold(self.component, |size, &length| size.saturating_mul(length));
-        for _ in 0..length {
-            let item = cursor.token();
-            let end = (self.bytes.len() as u64).saturating_add(row);
-            self.value(cursor, inner)?;
-            self.pad(cursor, item, end)?;
-            if !cursor.eat(",")? {
-                return if cursor.eat("}")? { Ok(()) } else { Err(cursor.expected("`,` or `}`")) };
-            }
-        }
-        Err(cursor.error(open, format_args!("more than {length} initial values")))
-    }
-
-    /// Fills up with zeros to `end` bytes.
-    fn pad(&mut self, cursor: &Cursor<'_>, row: Token<'_>, end: u64) -> Result<()> {
-        let missing = end.saturating_sub(self.bytes.len() as u64);
-        *self.padding = self.padding.checked_sub(missing).ok_or_else(|| {
-            cursor.error(row, format_args!("short rows of initial values need more than {MAX_PADDING} bytes of zeros"))
-        })?;
-        self.bytes.resize(self.bytes.len() + missing as usize, 0);
-        Ok(())
-    }
-
-    /// Parses one number.
-    fn scalar(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
-        let token = cursor.token();
-        if token.kind == Kind::Word {
-            let message = format_args!("the initial value names `{}`; only numbers are supported", token.text);
-            return Err(cursor.error(token, message));
-        }
-        let value = constant(cursor)?;
-        let bits = match (self.ty, value) {
-            (Type::F32 | Type::B32, Constant::F32(bits)) => u64::from(bits),
-            (Type::F32, Constant::F64(bits)) => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            (Type::F64 | Type::B64, Constant::F64(bits)) => bits,
-            (Type::F64, Constant::F32(bits)) => f64::from(f32::from_bits(bits)).to_bits(),
-            (Type::F32 | Type::F64, Constant::Int { .. }) => {
-                return Err(cursor.error(token, "the initial value must be a fraction such as `1.0` or `0f3F800000`"));
-            }
-            (_, Constant::Int { bits, .. }) => bits as u64,
-            _ => return Err(cursor.error(token, "the initial value must be an integer")),
-        };
-        let wide = i128::from(bits as i64).to_le_bytes();
-        self.bytes.extend_from_slice(&wide[..self.component as usize]);
-        Ok(())
-    }
-}
-
-/// A parameter or result of a function.
-#[derive(Clone, Debug)]
-pub(super) struct Parameter {
-    pub(super) variable: Variable,
-    /// `.ptr`.
-    pub(super) pointer: bool,
-}
-
-/// Parses `( .param …, .param … )`; the current token is the `(`.
-fn parameters(cursor: &mut Cursor<'_>) -> Result<Vec<Parameter>> {
-    cursor.expect("(")?;
-    let mut list = Vec::new();
-    let mut offset = 0u64;
-    if cursor.eat(")")? {
-        return Ok(list);
-    }
-    loop {
-        match cursor.token() {
-            Token { kind: Kind::Directive, text: ".param", .. } => cursor.advance()?,
-            token @ Token { kind: Kind::Directive, text: ".reg", .. } => {
-                return Err(cursor.error(token, "parameters in registers (`.reg`) are not supported"));
-            }
-            _ => return Err(cursor.expected("`.param`")),
-        };
-        let prefix = prefix(cursor)?;
-        let name = cursor.name("the name of a parameter")?;
-        let lengths: Vec<u64> = dimensions(cursor)?.into_iter().map(Option::unwrap_or_default).collect();
-        let size = total(cursor, name, prefix.element, &lengths)?;
-        offset = offset.next_multiple_of(prefix.align) + size;
-        if offset > MAX_PARAM_BYTES {
-            return Err(cursor.error(name, format_args!("the parameters take more than {MAX_PARAM_BYTES} bytes")));
-        }
-        list.push(Parameter {
-            variable: Variable {
-                name: name.text.into(),
-                space: Space::Param,
-                ty: prefix.ty,
-                size,
-                align: prefix.align,
-                external: false,
-                init: Vec::new(),
-                span: name.span,
-            },
-            pointer: prefix.pointer,
-        });
-        if !cursor.eat(",")? {
-            break;
-        }
-    }
-    if cursor.token().is(")") {
-        cursor.advance()?;
-        Ok(list)
-    } else {
-        Err(cursor.expected("`,` or `)`"))
-    }
-}
-
-/// All of a function but its body.
-#[derive(Clone, Debug)]
-pub(super) struct Header {
-    pub(super) name: Arc<str>,
-    pub(super) is_entry: bool,
-    pub(super) results: Vec<Parameter>,
-    pub(super) params: Vec<Parameter>,
-    pub(super) max_threads: Option<[u32; 3]>,
-    pub(super) required_threads: Option<[u32; 3]>,
-    /// Where the declaration starts.
-    pub(super) span: Span,
-    /// Where its name stands.
-    pub(super) name_span: Span,
-}
-
-/// Parses a header that starts at `span`; the current token is `.entry` or `.func`. Ends at the `{` of the body or
-/// the `;` of a declaration.
-pub(super) fn header(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
-    let is_entry = cursor.advance()?.text == ".entry";
-    loop {
-        match cursor.token() {
-            Token { kind: Kind::Directive, text: ".attribute", .. } => attribute(cursor)?,
-            Token { kind: Kind::Directive, text: ".noreturn", .. } => drop(cursor.advance()?),
-            _ => break,
-        }
-    }
-    let results = if !is_entry && cursor.token().is("(") { parameters(cursor)? } else { Vec::new() };
-    let name = cursor.name(if is_entry { "the name of an entry" } else { "the name of a function" })?;
-    let params = if cursor.token().is("(") { parameters(cursor)? } else { Vec::new() };
-    let mut header = Header {
-        name: name.text.into(),
-        is_entry,
-        results,
-        params,
-        max_threads: None,
-        required_threads: None,
-        span,
-        name_span: name.span,
-    };
-    loop {
-        let token = cursor.token();
-        if token.is("{") || token.is(";") {
-            return Ok(header);
-        }
-        if token.kind != Kind::Directive {
-            return Err(cursor.expected("`{`, `;` or a directive such as `.maxntid`"));
-        }
-        match token.text {
-            ".maxntid" => header.max_threads = Some(threads(cursor)?),
-            ".reqntid" => header.required_threads = Some(threads(cursor)?),
-            ".pragma" => pragma(cursor)?,
-            ".attribute" => attribute(cursor)?,
-            // Bounds on registers, residency and clusters guide the compiler, not the meaning.
-            ".maxnreg"
-            | ".minnctapersm"
-            | ".maxnctapersm"
-            | ".noreturn"
-            | ".explicitcluster"
-            | ".reqnctapercluster"
-            | ".maxclusterrank"
-            | ".blocksareclusters"
-            | ".abi_preserve"
-            | ".abi_preserve_control" => {
-                cursor.advance()?;
-                while cursor.token().kind == Kind::Number {
-                    cursor.advance()?;
-                    cursor.eat(",")?;
-                }
-            }
-            _ => return Err(cursor.expected("`{`, `;` or a directive such as `.maxntid`")),
-        }
-    }
-}
-
-/// The one to three numbers after `.maxntid` or `.reqntid`.
-fn threads(cursor: &mut Cursor<'_>) -> Result<[u32; 3]> {
-    cursor.advance()?;
-    let mut threads = [1; 3];
-    for (dimension, count) in threads.iter_mut().enumerate() {
-        if dimension > 0 && !cursor.eat(",")? {
-            break;
-        }
-        *count = integer_in(cursor, "a number of threads", 1, u64::from(u32::MAX))? as u32;
-    }
-    Ok(threads)
-}
-
-/// Skips `.pragma "…";`.
-pub(super) fn pragma(cursor: &mut Cursor<'_>) -> Result<()> {
-    cursor.advance()?;
-    loop {
-        cursor.string()?;
-        if !cursor.eat(",")? {
-            return cursor.expect(";");
-        }
-    }
 }

@@ -1,9 +1,20 @@
-//! PTX texts: outline of a module at once, its functions on demand.
+//! Reads PTX texts.
+//!
+//! [`Module::parse`] reads what stands at module scope; the body of a function is parsed when it is first asked for,
+//! so that a kernel costs its own size and not that of its module. The result is the syntax tree of [`crate::ast`]:
+//! names are resolved, instructions are not interpreted.
+//!
+//! The grammar is that of PTX ISA 3.0 to 9.5 as compilers write it, with these exceptions, each of which is an error
+//! that says so: parameters in registers and module-scope registers (the calling convention before PTX 3.0),
+//! `.alias`, addresses as initial values, 32-bit addresses, arrays indexed as `a[1]` in operands, and casts and `?:` in
+//! constant expressions. Debug sections are skipped, alignments of pointers and attributes ignored.
 
 mod constant;
 mod cursor;
 mod declaration;
 mod error;
+mod header;
+mod initial;
 mod lexer;
 mod operand;
 mod outline;

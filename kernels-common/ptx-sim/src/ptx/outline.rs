@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::constant::integer_in;
 use super::cursor::{Cursor, Result, error, shorten};
-use super::declaration::{Header, MAX_PADDING, Parameter, header, pragma, space_named, variables};
+use super::declaration::{space_named, variables};
+use super::header::{Header, Parameter, header, pragma};
+use super::initial::MAX_PADDING;
 use super::lexer::{Kind, Place, Token};
 use super::{KernelSignature, Param, ParseError, Target};
 use crate::ast::{Function, Space, Span, Variable};

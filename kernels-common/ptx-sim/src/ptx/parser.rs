@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use super::constant::{count_in, integer_in};
 use super::cursor::{Cursor, Result, error, shorten};
-use super::declaration::{MAX_PADDING, Parameter, pragma, space_named, type_named, variables};
+use super::declaration::{space_named, type_named, variables};
+use super::header::{Parameter, pragma};
+use super::initial::MAX_PADDING;
 use super::lexer::{Kind, Token};
 use super::outline::{FunctionOutline, Outline};
 use super::scope::{Duplicate, MAX_FAMILY, MAX_SCOPES, Meaning, Names, Pending, Slot};
