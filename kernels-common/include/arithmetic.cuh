@@ -21,7 +21,8 @@ __device__ inline u64 fused_add(u64 sum, u64 x, u64 y) { return add(sum, multipl
 __device__ inline i64 fused_add(i64 sum, i64 x, i64 y) { return add(sum, multiply(x, y)); }
 
 // The value with every NaN replaced by the one that results are stored with (Rust's NAN). Processors differ in the NaN
-// that an operation returns, some keep the payload of an operand, so that a result would depend on where it was computed.
+// that an operation returns, some keep the payload of an operand, so that a result would depend on where it was
+// computed.
 __device__ inline f32 normalised(f32 x) { return x != x ? __uint_as_float(0x7fc00000) : x; }
 __device__ inline f64 normalised(f64 x) { return x != x ? __longlong_as_double(0x7ff8000000000000) : x; }
 __device__ inline u64 normalised(u64 x) { return x; }

@@ -4,8 +4,8 @@
 #include "types.cuh"
 #include "warp.cuh"
 
-// Combines one value of each of THREADS threads: the tree of each warp, then the tree of the warps' values. The result is
-// in thread 0. All threads have to call it, and a barrier has to lie between two uses of the same `warp_values`.
+// Combines one value of each of THREADS threads: the tree of each warp, then the tree of the warps' values. The result
+// is in thread 0. All threads have to call it, and a barrier has to lie between two uses of the same `warp_values`.
 template <class Op, u32 THREADS, class S>
 __device__ inline S block_tree(S value, S (&warp_values)[THREADS / WARP]) {
     constexpr u32 WARPS = THREADS / WARP;

@@ -83,7 +83,7 @@ __device__ inline bool is_aligned(const T* address) {
 // IN_FLIGHT is how many packets to load before the first is used: enough bytes under way to cover the memory's latency,
 // within the registers there are.
 struct Whole {
-    static constexpr u32 IN_FLIGHT = 4;
+    static constexpr i32 IN_FLIGHT = 4;
     template <class T>
     __device__ static Packet<T> load(const T* from) {
         using Vector = typename Carrier<T>::type;
@@ -91,7 +91,7 @@ struct Whole {
     }
 };
 struct LaneByLane {
-    static constexpr u32 IN_FLIGHT = 1;
+    static constexpr i32 IN_FLIGHT = 2;
     template <class T>
     __device__ static Packet<T> load(const T* from) {
         Packet<T> packet;

@@ -10,7 +10,7 @@ using i64 = long long;
 using f32 = float;
 using f64 = double;
 
-static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(f32) == 4 && sizeof(f64) == 8, "sizes of the host's types");
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "the sizes that the host assumes");
 
 // IEEE half precision and bfloat16 as storage. Arithmetic is done in f32, which holds both exactly; hardware support
 // for more than that differs between the architectures that one PTX has to serve.

@@ -34,6 +34,10 @@ const SMALLEST: u64 = THREADS * PACKET;
 /// end, and its value, which the last block has to pick up, cost next to nothing.
 const LARGEST: u64 = 256 << 10;
 
+/// The largest slice in bytes that is one virtual block. One block gets through it by itself sooner than several blocks
+/// write partials, meet at a counter and have one of them read the partials back.
+const ALONE: u64 = 128 << 10;
+
 /// The most virtual blocks there are while a virtual block is smaller than the largest. Enough to give each
 /// multiprocessor of a large GPU its share, and few enough that their queueing at one counter takes no time.
 const ENOUGH: u64 = 256;
@@ -46,20 +50,22 @@ pub const fn lanes<T: Element>() -> u64 {
 
 /// The elements of a virtual block, a power of two, for a slice of `n` elements of type `T`.
 ///
-/// It is the smallest power of two that cuts the slice into at most 256 virtual blocks, but at least 8 KiB, one packet
-/// for each thread, and at most 256 KiB of elements. So there is one virtual block up to 8 KiB, one for each 8 KiB up
-/// to 2 MiB, from 129 to 256 up to 64 MiB, and one for each 256 KiB beyond.
+/// | the slice has up to | virtual blocks | of |
+/// |---|---|---|
+/// | 128 KiB | 1 | the least power of two that holds it, but at least 8 KiB |
+/// | 2 MiB | 17 to 256 | 8 KiB: one packet for each thread |
+/// | 64 MiB | 129 to 256 | the least power of two that makes them this few |
+/// | any size | from 257 | 256 KiB |
 #[must_use]
 pub const fn virtual_block<T: Element>(n: u64) -> u64 {
-    let smallest = SMALLEST / size_of::<T>() as u64;
-    let largest = LARGEST / size_of::<T>() as u64;
-    let even = n.div_ceil(ENOUGH).next_power_of_two();
-    if even < smallest {
-        smallest
-    } else if even > largest {
-        largest
+    let size = size_of::<T>() as u64;
+    let v = if n <= ALONE / size { n.next_power_of_two() } else { n.div_ceil(ENOUGH).next_power_of_two() };
+    if v < SMALLEST / size {
+        SMALLEST / size
+    } else if v > LARGEST / size {
+        LARGEST / size
     } else {
-        even
+        v
     }
 }
 
@@ -72,7 +78,7 @@ pub const fn virtual_blocks<T: Element>(n: u64) -> u64 {
 /// The most operations that lie between an element and the result, for a slice of `n` elements of type `T`.
 ///
 /// Each rounds once, so that the error of a sum is at most `depth · u` times the sum of the absolute values of its
-/// terms, up to terms of order `u²`, where `u` is the unit roundoff of the type of the sum (2⁻²⁴ for `f32`, 2⁻⁵³ for
+/// terms, up to terms of order `u²` and absent underflow, where `u` is the unit roundoff of the type of the sum (2⁻²⁴ for `f32`, 2⁻⁵³ for
 /// `f64`). For a dot product the rounding of the product is counted, as it happens in the fused multiply-add.
 #[must_use]
 pub const fn depth<T: Element>(n: u64) -> u32 {
@@ -93,13 +99,17 @@ mod tests {
 
     #[test]
     fn virtual_blocks_are_few_until_they_are_large() {
-        assert_eq!(virtual_block::<f32>(0), 2048);
-        assert_eq!(virtual_block::<f32>(2048), 2048);
-        assert_eq!(virtual_blocks::<f32>(2048), 1);
-        assert_eq!(virtual_blocks::<f32>(2049), 2);
-        assert_eq!(virtual_blocks::<f32>(256 * 2048), 256);
-        assert_eq!(virtual_blocks::<f32>(256 * 2048 + 1), 129);
-        assert_eq!(virtual_block::<f32>(20_000_000), 65_536);
+        let plan = |n| (virtual_blocks::<f32>(n), virtual_block::<f32>(n));
+        assert_eq!(plan(0), (0, 2048));
+        assert_eq!(plan(2048), (1, 2048));
+        assert_eq!(plan(2049), (1, 4096));
+        assert_eq!(plan(32_768), (1, 32_768));
+        assert_eq!(plan(32_769), (17, 2048));
+        assert_eq!(plan(256 * 2048), (256, 2048));
+        assert_eq!(plan(256 * 2048 + 1), (129, 4096));
+        assert_eq!(plan(256 * 65_536), (256, 65_536));
+        assert_eq!(plan(256 * 65_536 + 1), (257, 65_536));
+        assert_eq!(plan(20_000_000), (306, 65_536));
         assert_eq!(virtual_block::<f16>(1 << 30), 131_072);
         assert_eq!(virtual_block::<f64>(1 << 30), 32_768);
     }
@@ -118,7 +128,8 @@ mod tests {
         assert_eq!(depth::<f32>(0), 0);
         // One row, two levels of lanes, five of a warp, four of the warps.
         assert_eq!(depth::<f32>(1), 1 + 2 + 9);
-        assert_eq!(depth::<f32>(2049), 1 + 2 + 9 + 1);
+        assert_eq!(depth::<f32>(2049), 2 + 2 + 9);
+        assert_eq!(depth::<f32>(32_769), 1 + 2 + 9 + 5);
         assert_eq!(depth::<f64>(1 << 30), 32 + 1 + 9 + 15);
         assert_eq!(depth::<f16>(3 * 131_072 * 200), 32 + 3 + 9 + 10);
     }

@@ -5,17 +5,19 @@
 #include "grid.cuh"
 #include "instantiate.cuh"
 #include "packet.cuh"
+#include "partials.cuh"
 #include "types.cuh"
 
 // Three launches. Each of the first two leaves one partial for every 256 values, the third adds up what is left.
 //
-// Blocks form a two-dimensional grid, numbered along x first; a square grid may have more blocks than there are partials.
+// Blocks form a two-dimensional grid, numbered along x first; a square grid may have more blocks than there are
+// partials.
 
 constexpr u32 STAGE_THREADS = 256;
 constexpr u32 LAST_STAGE_THREADS = 128;
 
-// The sum of one value of each of THREADS threads, through shared memory; the result is in thread 0. The stride halves, so
-// that the threads at work are neighbours: whole warps retire together, and an access never has a bank conflict.
+// The sum of one value of each of THREADS threads, through shared memory; the result is in thread 0. The stride halves,
+// so that the threads at work are neighbours: whole warps retire together, and an access never has a bank conflict.
 template <u32 THREADS, class S>
 __device__ inline S shared_tree(S value) {
     __shared__ S values[THREADS];
@@ -29,8 +31,8 @@ __device__ inline S shared_tree(S value) {
         }
         __syncthreads();
     }
-    // From here on one warp works alone and needs no barrier of the block. It needs one of the warp, between what a step
-    // reads and what it writes and after that: its lanes need not run in lock step.
+    // From here on one warp works alone and needs no barrier of the block. It needs one of the warp, between what a
+    // step reads and what it writes and after that: its lanes need not run in lock step.
     if (t < WARP) {
         S sum = values[t];
 #pragma unroll
@@ -100,7 +102,7 @@ template <class T, class Loads>
 struct Products {
     using Sum = sum_t<T>;
     static constexpr u32 LANES = ::LANES<T>;
-    static constexpr u32 IN_FLIGHT = Loads::IN_FLIGHT;
+    static constexpr i32 IN_FLIGHT = Loads::IN_FLIGHT;
     struct Batch {
         Packet<T> x;
         Packet<T> y;
@@ -125,8 +127,9 @@ struct Products {
     }
 };
 
-// *out is the dot product of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
-// virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is touched.
+// *out is the dot product of n elements. The grid is one-dimensional, of any size. `partials` has room for one value
+// per virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is
+// touched.
 template <class T>
 __device__ inline void dot(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out) {
     u64 blocks = count_virtual_blocks(n, log2_v);

@@ -3,8 +3,8 @@
 //   vecadd       z[i] = x[i] + y[i]
 //   accumulate   z[i] = (x[i] + y[i]) + z[i]
 //
-// Sums of halves are computed in f32 and rounded once at the end. Integers wrap around. z may be x or y, but may not
-// overlap them otherwise.
+// Sums of halves are computed in f32 and rounded once at the end. Integers wrap around. Which NaN stands for a NaN is up
+// to the device. z may be x or y, but may not overlap them otherwise.
 #include "arithmetic.cuh"
 #include "convert.cuh"
 #include "grid.cuh"
@@ -51,8 +51,18 @@ __device__ inline void grid_stride(const T* x, const T* y, T* z, u64 n) {
     }
 }
 
-// One packet of 16 bytes a thread, the widest access there is: fewest instructions and most bytes in flight. Nobody reads
-// z again soon, so it is stored past the caches.
+template <class T>
+__device__ inline Packet<T> load_strided(const T* from, u64 stride) {
+    Packet<T> packet;
+#pragma unroll
+    for (u32 lane = 0; lane < LANES<T>; ++lane, from += stride) {
+        packet.lane[lane] = *from;
+    }
+    return packet;
+}
+
+// One packet of 16 bytes a thread, the widest access there is: fewest instructions and most bytes in flight. Nobody
+// reads z again soon, so it is stored past the caches.
 template <class Op, class T>
 __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
     constexpr u32 L = LANES<T>;
@@ -74,13 +84,26 @@ __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
             }
         }
     } else {
-        // The same elements for each block, but a thread takes every blockDim.x-th: each access of a warp is contiguous.
-        u64 first = block_number() * blockDim.x * L + threadIdx.x;
+        // The same elements for each block, but a thread takes every blockDim.x-th: each access of a warp is
+        // contiguous.
+        u64 stride = blockDim.x;
+        u64 first = block_number() * stride * L + threadIdx.x;
+        if (first + (L - 1) * stride < n) {
+            // All loads come before the first store, or each element would wait for the memory by itself.
+            Packet<T> a = load_strided(x + first, stride);
+            Packet<T> b = load_strided(y + first, stride);
+            Packet<T> c = Op::READS_Z ? load_strided(z + first, stride) : Packet<T>{};
+            T* to = z + first;
 #pragma unroll
-        for (u32 k = 0; k < L; ++k) {
-            u64 i = first + k * blockDim.x;
-            if (i < n) {
-                add_element<Op>(x, y, z, i);
+            for (u32 lane = 0; lane < L; ++lane, to += stride) {
+                *to = Op::apply(a.lane[lane], b.lane[lane], c.lane[lane]);
+            }
+        } else {
+#pragma unroll 1
+            for (u32 k = 0; k < L; ++k, first += stride) {
+                if (first < n) {
+                    add_element<Op>(x, y, z, first);
+                }
             }
         }
     }
