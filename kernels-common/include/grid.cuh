@@ -3,9 +3,10 @@
 
 #include "types.cuh"
 
-// The number of this block; a grid too long for one dimension goes on in the second.
-__device__ inline u64 block_number() { return blockIdx.x + static_cast<u64>(blockIdx.y) * gridDim.x; }
-__device__ inline u64 block_count() { return static_cast<u64>(gridDim.x) * gridDim.y; }
+// In a grid of one dimension: the number of this thread, and how many threads there are.
+__device__ inline u64 thread_1d() { return static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ inline u64 threads_1d() { return static_cast<u64>(gridDim.x) * blockDim.x; }
 
-// The number of this thread in the whole grid.
-__device__ inline u64 thread_number() { return block_number() * blockDim.x + threadIdx.x; }
+// In a grid of two dimensions, numbered along x first: the number of this block, and of this thread.
+__device__ inline u64 block_2d() { return static_cast<u64>(blockIdx.y) * gridDim.x + blockIdx.x; }
+__device__ inline u64 thread_2d() { return block_2d() * blockDim.x + threadIdx.x; }

@@ -50,7 +50,7 @@ __device__ inline S shared_tree(S value) {
 // partials[b] is the dot product of elements 256 b to 256 b + 255.
 template <class T>
 __device__ inline void dot_stage1(const T* x, const T* y, u64 n, sum_t<T>* partials) {
-    u64 block = block_number();
+    u64 block = block_2d();
     if (block * STAGE_THREADS >= n) {
         return;
     }
@@ -64,7 +64,7 @@ __device__ inline void dot_stage1(const T* x, const T* y, u64 n, sum_t<T>* parti
 // sums[b] is the sum of values 256 b to 256 b + 255.
 template <class S>
 __device__ inline void dot_stage2(const S* values, u64 count, S* sums) {
-    u64 block = block_number();
+    u64 block = block_2d();
     if (block * STAGE_THREADS >= count) {
         return;
     }

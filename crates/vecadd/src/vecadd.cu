@@ -3,8 +3,8 @@
 //   vecadd       z[i] = x[i] + y[i]
 //   accumulate   z[i] = (x[i] + y[i]) + z[i]
 //
-// Sums of halves are computed in f32 and rounded once at the end. Integers wrap around. Which NaN stands for a NaN is up
-// to the device. z may be x or y, but may not overlap them otherwise.
+// Sums of halves are computed in f32 and rounded once at the end. Integers wrap around. The bits of a NaN are up to the
+// device. z may be x or y, but may not overlap them otherwise.
 #include "arithmetic.cuh"
 #include "convert.cuh"
 #include "grid.cuh"
@@ -33,24 +33,34 @@ __device__ inline void add_element(const T* x, const T* y, T* z, u64 i) {
     z[i] = Op::apply(x[i], y[i], Op::READS_Z ? z[i] : T{});
 }
 
-// One element a thread. A grid of one or of two dimensions; either may have more threads than there are elements.
+// One element a thread, on a grid of one dimension. The last block may reach past the end.
 template <class Op, class T>
-__device__ inline void one_each(const T* x, const T* y, T* z, u64 n) {
-    u64 i = thread_number();
+__device__ inline void grid1d(const T* x, const T* y, T* z, u64 n) {
+    u64 i = thread_1d();
     if (i < n) {
         add_element<Op>(x, y, z, i);
     }
 }
 
-// A grid of any size goes over the vector in strides of its number of threads.
+// The same on a grid of two dimensions. Whole blocks of it may lie past the end.
 template <class Op, class T>
-__device__ inline void grid_stride(const T* x, const T* y, T* z, u64 n) {
-    u64 stride = block_count() * blockDim.x;
-    for (u64 i = thread_number(); i < n; i += stride) {
+__device__ inline void grid2d(const T* x, const T* y, T* z, u64 n) {
+    u64 i = thread_2d();
+    if (i < n) {
         add_element<Op>(x, y, z, i);
     }
 }
 
+// A one-dimensional grid of any size goes over the vector in strides of its number of threads.
+template <class Op, class T>
+__device__ inline void stride(const T* x, const T* y, T* z, u64 n) {
+    u64 threads = threads_1d();
+    for (u64 i = thread_1d(); i < n; i += threads) {
+        add_element<Op>(x, y, z, i);
+    }
+}
+
+// The elements at from, from + stride, ...
 template <class T>
 __device__ inline Packet<T> load_strided(const T* from, u64 stride) {
     Packet<T> packet;
@@ -61,13 +71,13 @@ __device__ inline Packet<T> load_strided(const T* from, u64 stride) {
     return packet;
 }
 
-// One packet of 16 bytes a thread, the widest access there is: fewest instructions and most bytes in flight. Nobody
-// reads z again soon, so it is stored past the caches.
+// One packet of 16 bytes a thread, on a grid of one dimension: the widest access there is, so the fewest instructions
+// and the most bytes in flight. Nobody reads z again soon, so it is stored past the caches.
 template <class Op, class T>
 __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
     constexpr u32 L = LANES<T>;
     if (is_aligned(x) && is_aligned(y) && is_aligned(z)) {
-        u64 first = thread_number() * L;
+        u64 first = thread_1d() * L;
         if (first + L <= n) {
             Packet<T> a = Whole::load(x + first);
             Packet<T> b = Whole::load(y + first);
@@ -87,7 +97,7 @@ __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
         // The same elements for each block, but a thread takes every blockDim.x-th: each access of a warp is
         // contiguous.
         u64 stride = blockDim.x;
-        u64 first = block_number() * stride * L + threadIdx.x;
+        u64 first = blockIdx.x * stride * L + threadIdx.x;
         if (first + (L - 1) * stride < n) {
             // All loads come before the first store, or each element would wait for the memory by itself.
             Packet<T> a = load_strided(x + first, stride);
@@ -109,27 +119,19 @@ __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
     }
 }
 
-#define SHAPES(op, Op)                                                                                                 \
+// A kernel that does Op in one of the shapes, for every type.
+#define KERNEL(op, Op, shape, bounds)                                                                                  \
     template <class T>                                                                                                 \
-    __device__ inline void op##_grid1d(const T* x, const T* y, T* z, u64 n) {                                          \
-        one_each<Op>(x, y, z, n);                                                                                      \
+    __device__ inline void op##_##shape(const T* x, const T* y, T* z, u64 n) {                                         \
+        shape<Op>(x, y, z, n);                                                                                         \
     }                                                                                                                  \
-    template <class T>                                                                                                 \
-    __device__ inline void op##_grid2d(const T* x, const T* y, T* z, u64 n) {                                          \
-        one_each<Op>(x, y, z, n);                                                                                      \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    __device__ inline void op##_stride(const T* x, const T* y, T* z, u64 n) {                                          \
-        grid_stride<Op>(x, y, z, n);                                                                                   \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    __device__ inline void op##_packets(const T* x, const T* y, T* z, u64 n) {                                         \
-        packets<Op>(x, y, z, n);                                                                                       \
-    }                                                                                                                  \
-    INSTANTIATE(op##_grid1d, , (const T* x, const T* y, T* z, u64 n), (x, y, z, n))                                    \
-    INSTANTIATE(op##_grid2d, , (const T* x, const T* y, T* z, u64 n), (x, y, z, n))                                    \
-    INSTANTIATE(op##_stride, , (const T* x, const T* y, T* z, u64 n), (x, y, z, n))                                    \
-    INSTANTIATE(op##_packets, __launch_bounds__(1024), (const T* x, const T* y, T* z, u64 n), (x, y, z, n))
+    INSTANTIATE(op##_##shape, bounds, (const T* x, const T* y, T* z, u64 n), (x, y, z, n))
 
-SHAPES(vecadd, VecAdd)
-SHAPES(accumulate, Accumulate)
+KERNEL(vecadd, VecAdd, grid1d, )
+KERNEL(vecadd, VecAdd, grid2d, )
+KERNEL(vecadd, VecAdd, stride, )
+KERNEL(vecadd, VecAdd, packets, __launch_bounds__(1024))
+KERNEL(accumulate, Accumulate, grid1d, )
+KERNEL(accumulate, Accumulate, grid2d, )
+KERNEL(accumulate, Accumulate, stride, )
+KERNEL(accumulate, Accumulate, packets, __launch_bounds__(1024))
