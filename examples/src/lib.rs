@@ -1,1 +1,17 @@
-//! Programs that compose the kernel crates
+//! What the example programs share: options, input, timing, checks and reports.
+//!
+//! The programs themselves stand beside this folder, one file each, and are run with
+//! `cargo run --release --example NAME`. Each is a library function `run` from options to [`program::Output`], so that
+//! the tests call it as the command line does.
+
+pub mod check;
+pub mod dtype;
+pub mod input;
+pub mod json;
+pub mod options;
+pub mod program;
+pub mod progress;
+pub mod report;
+pub mod setting;
+pub mod timing;
+pub mod variants;
