@@ -245,9 +245,8 @@ struct Canonical<T: Element> {
 impl<T: Element> Canonical<T> {
     /// Threads of a block: those that the canonical order is written for.
     const THREADS: u32 = order::THREADS as u32;
-    /// Blocks for each multiprocessor: enough loads in flight to keep the memory busy, few enough that the last block
-    /// has little left to do.
-    const BLOCKS_PER_MULTIPROCESSOR: u64 = 4;
+    /// Blocks that one multiprocessor holds at once: as many as the kernel's registers allow.
+    const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
     /// Virtual blocks that fit without [`Dot::reserve`]: those of 2²⁸ bytes.
     const INITIAL_PARTIALS: usize = 1024;
 
@@ -261,12 +260,19 @@ impl<T: Element> Canonical<T> {
         grow(&mut self.partials, stream, order::virtual_blocks::<T>(n))
     }
 
+    /// Real blocks for `n` elements: no more than are resident at once, and each with equally many virtual blocks to
+    /// walk (all but one of them), so that none ends long after the others.
+    fn blocks(stream: &Stream, n: u64) -> u32 {
+        let virtual_blocks = order::virtual_blocks::<T>(n);
+        let resident = Self::BLOCKS_PER_MULTIPROCESSOR * u64::from(stream.device().properties().multiprocessors);
+        let rounds = virtual_blocks.div_ceil(resident);
+        virtual_blocks.div_ceil(rounds.max(1)) as u32
+    }
+
     fn start(&mut self, stream: &Stream, x: Slice<'_, T>, y: Slice<'_, T>, out: SliceMut<'_, T::Sum>) -> Result<()> {
         let n = x.len() as u64;
         self.reserve(stream, n)?;
-        let resident = Self::BLOCKS_PER_MULTIPROCESSOR * u64::from(stream.device().properties().multiprocessors);
-        let blocks = order::virtual_blocks::<T>(n).min(resident);
-        let config = LaunchConfig::covering(blocks * u64::from(Self::THREADS), Self::THREADS)?;
+        let config = LaunchConfig::linear(Self::blocks(stream, n), Self::THREADS);
         let log2_v = order::virtual_block::<T>(n).ilog2();
         let (partials, counter) = (self.partials.as_slice_mut(), self.counter.as_slice_mut());
         // SAFETY: x and y have n elements, out has one, there is a partial for every virtual block, and the counter is

@@ -74,7 +74,7 @@ fn boundaries() {
     run().unwrap();
 }
 
-/// More virtual blocks than one pass over the partials combines.
+/// Enough virtual blocks that every level of their tree has work, an odd last one among them.
 #[test]
 fn many_virtual_blocks() {
     let n = (1 << 20) + 3;
