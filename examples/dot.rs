@@ -68,6 +68,9 @@ fn main() -> ExitCode {
 }
 
 /// Runs the program.
+///
+/// # Errors
+/// [`UsageError`](examples::program::UsageError) for input that cannot be used; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
     let source = Source::open(&options.vectors, options.common.dtype, options.common.seed)?;
     let device = Device::open(&options.common.device)?;

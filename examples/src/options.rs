@@ -56,7 +56,7 @@ impl CommonOptions {
 #[derive(Args, Clone, Debug)]
 pub struct VectorOptions {
     /// Number of elements: digits with or without `_`, `1e6`, `2^24`, and sums of those such as `10^6+3` [default:
-    /// that of the files, else 20_000_000]
+    /// that of the files, else 20 million]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub n: Option<u64>,
 

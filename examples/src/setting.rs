@@ -18,8 +18,8 @@ pub struct Setting {
     pub backend: String,
     /// The selector that opens the device, such as `cuda:0`.
     pub selector: String,
-    /// Why no GPU was used, if none was.
-    pub no_gpu: Option<String>,
+    /// Why `auto` took the simulator, if it had to.
+    pub fallback_reason: Option<String>,
     /// Number of elements of each vector.
     pub n: u64,
     /// Type of the elements.
@@ -32,6 +32,8 @@ pub struct Setting {
     pub y: Option<PathBuf>,
     /// How often each kernel ran for its time.
     pub repeat: u32,
+    #[serde(skip)]
+    no_gpu_line: Option<String>,
     #[serde(skip)]
     device_line: String,
     #[serde(skip)]
@@ -48,13 +50,14 @@ impl Setting {
             device: properties.name.clone(),
             backend: properties.backend.to_string(),
             selector: properties.selector.clone(),
-            no_gpu: why_no_gpu(device, &options.device),
+            fallback_reason: device.fallback_reason().map(str::to_owned),
             n: source.len(),
             dtype: source.dtype().name(),
             seed: source.seed(),
             x,
             y,
             repeat: options.repeats(device),
+            no_gpu_line: why_no_gpu(device, &options.device),
             device_line: describe(properties),
             input_line: source.to_string(),
         }
@@ -65,7 +68,7 @@ impl Setting {
     pub fn lines(&self) -> Lines {
         let mut lines = Lines::default();
         lines.add("device", &self.device_line);
-        if let Some(reason) = &self.no_gpu {
+        if let Some(reason) = &self.no_gpu_line {
             lines.add("no GPU", reason);
         }
         lines.add("input", &self.input_line);

@@ -42,8 +42,8 @@ fn every_type_has_the_bits_of_the_host() {
 fn the_device_at_hand_is_used_and_named() {
     let json = run(&["--n", "10^4+7", "--json"]).json();
     match json["backend"].as_str().unwrap() {
-        "cuda" => assert!(json["no_gpu"].is_null() && json["counters"].is_null() && json["bus_share"].is_f64()),
-        "sim" => assert!(json["no_gpu"].is_string() && json["counters"].is_object() && json["bus_share"].is_null()),
+        "cuda" => assert!(json["counters"].is_null() && json["bus_share"].is_f64()),
+        "sim" => assert!(json["counters"].is_object() && json["bus_share"].is_null()),
         other => panic!("{other}"),
     }
 }
@@ -54,9 +54,10 @@ fn json_says_everything() {
     assert_eq!((&json["n"], &json["dtype"], &json["seed"]), (&1000.into(), &"f32".into(), &3.into()));
     assert_eq!((&json["backend"], &json["variant"], &json["repeat"]), (&"sim".into(), &"canonical".into(), &2.into()));
     assert_eq!((&json["ok"], &json["repeatable"]), (&true.into(), &true.into()));
-    assert_eq!(json["no_gpu"], "--device sim asks for the simulator");
-    assert!(json["device"].is_string() && json["selector"].is_string());
-    assert!(json["x"].is_null() && json["y"].is_null());
+    assert_eq!(json["selector"], "sim");
+    assert!(json["device"].is_string());
+    // The simulator was asked for, and not fallen back to.
+    assert!(json["fallback_reason"].is_null() && json["x"].is_null() && json["y"].is_null());
     for field in ["host_loop_ms", "load_ms", "kernel_ms", "total_ms", "gbps"] {
         assert!(json[field].as_f64().unwrap() >= 0.0, "{field}");
     }

@@ -15,16 +15,16 @@ use tempfile::TempDir;
 
 /// What a run left behind.
 #[derive(Debug)]
-pub struct Execution {
-    pub code: u8,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Execution {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Execution {
     /// The report as JSON, of a run that must have gone well.
     #[track_caller]
-    pub fn json(&self) -> Json {
+    pub(crate) fn json(&self) -> Json {
         assert_eq!((self.code, self.err.as_str()), (0, ""));
         assert_eq!(self.out.lines().count(), 1, "{}", self.out);
         serde_json::from_str(&self.out).unwrap()
@@ -32,7 +32,7 @@ impl Execution {
 
     /// The one line about what went wrong, of a run that must have failed with `code`.
     #[track_caller]
-    pub fn failure(&self, code: u8) -> &str {
+    pub(crate) fn failure(&self, code: u8) -> &str {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{}", self.err);
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
         self.err.trim_end()
@@ -40,7 +40,7 @@ impl Execution {
 }
 
 /// Runs a program with these arguments.
-pub fn execute<O: Parser>(run: fn(&O) -> anyhow::Result<Output>, arguments: &[&str]) -> Execution {
+pub(crate) fn execute<O: Parser>(run: fn(&O) -> anyhow::Result<Output>, arguments: &[&str]) -> Execution {
     let options = match O::try_parse_from([&["program"], arguments].concat()) {
         Ok(options) => options,
         Err(error) => {
@@ -54,49 +54,49 @@ pub fn execute<O: Parser>(run: fn(&O) -> anyhow::Result<Output>, arguments: &[&s
 }
 
 /// The first GPU that this machine does not have.
-pub fn absent_gpu() -> String {
+pub(crate) fn absent_gpu() -> String {
     format!("cuda:{}", Device::list().iter().filter(|device| device.backend == BackendKind::Cuda).count())
 }
 
 /// A folder for files, removed when it goes out of scope.
-pub struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Writes a file, and returns its path.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, bytes).unwrap();
         path
     }
 
     /// Writes a NumPy file with one dimension.
-    pub fn write_vector<T: Pod>(&self, name: &str, descr: &str, elements: &[T]) -> PathBuf {
+    pub(crate) fn write_vector<T: Pod>(&self, name: &str, descr: &str, elements: &[T]) -> PathBuf {
         let shape = format!("({},)", elements.len());
         self.write(name, &npy(&header(descr, &shape), bytemuck::cast_slice(elements)))
     }
 }
 
 /// The text of a header, as NumPy writes it.
-pub fn header(descr: &str, shape: &str) -> String {
+pub(crate) fn header(descr: &str, shape: &str) -> String {
     format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}")
 }
 
 /// A NumPy file of version 1.0. The header is padded so that the elements start at a multiple of 64.
-pub fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
+pub(crate) fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
     npy_with_length(header, length, elements)
 }
 
 /// A NumPy file of version 1.0 with a header of `length` bytes.
-pub fn npy_with_length(header: &str, length: usize, elements: &[u8]) -> Vec<u8> {
+pub(crate) fn npy_with_length(header: &str, length: usize, elements: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend(u16::try_from(length).unwrap().to_le_bytes());
     bytes.extend(format!("{header:<width$}\n", width = length - 1).as_bytes());
