@@ -235,7 +235,10 @@ impl fmt::Display for FaultKind {
                 list(f, others)
             }
             FaultKind::ExitedThreads { exited } => {
-                write!(f, "barrier after exit: the barrier completed although {exited} threads left without reaching it")
+                write!(
+                    f,
+                    "barrier after exit: the barrier completed although {exited} threads left without reaching it"
+                )
             }
             FaultKind::AbsentLane { lane, members, present } => write!(
                 f,

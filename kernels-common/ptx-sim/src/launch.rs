@@ -1,10 +1,23 @@
 //! Launches: from a grid and a parameter block to blocks that run.
 
-use crate::config::Config;
+use crate::ast::Type;
+use crate::code::{Code, Constant, Known, Value};
+use crate::config::{Config, Limits};
 use crate::counters::Counters;
-use crate::fault::{Fault, FaultDetails, FaultKind};
+use crate::exec::collective::Exchange;
+use crate::exec::control::NOWHERE;
+use crate::exec::local::Local;
+use crate::exec::shared::Shared;
+use crate::exec::{Machine, bank_of};
+use crate::fault::{Fault, FaultDetails, FaultKind, FaultSite};
 use crate::memory::Memory;
 use crate::program::Kernel;
+use crate::rows::{LANES, Line};
+use crate::sched::block::{Block, PlacedFault, Policy, Progress};
+use crate::sched::random::Random;
+
+/// Bytes of the workspace through which the blocks of a cooperative launch meet.
+const WORKSPACE: u64 = 4096;
 
 /// The shape of a launch.
 ///
@@ -31,6 +44,88 @@ impl Default for Launch {
     }
 }
 
+impl Launch {
+    fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&count| u64::from(count)).product()
+    }
+
+    fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// The block at place `index` in the order x fastest, z slowest.
+    fn block_at(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
+
+    /// The thread at place `index` of a block.
+    fn thread_at(&self, index: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [index % x, index / x % y, index / x / y]
+    }
+
+    /// What keeps the launch from starting.
+    fn refusal(&self, config: &Config, kernel: &Kernel, params: &[u8]) -> Option<String> {
+        let limits = Limits::of(config.capability);
+        let signature = kernel.signature();
+        let Launch { grid, block, dynamic_shared, cooperative } = *self;
+        if grid.contains(&0) || block.contains(&0) {
+            return Some(format!("grid {grid:?} of blocks {block:?} has no threads"));
+        }
+        if grid.iter().zip(limits.grid).any(|(&count, limit)| count > limit) {
+            return Some(format!("grid {grid:?} is larger than {:?}", limits.grid));
+        }
+        let threads: u64 = block.iter().map(|&count| u64::from(count)).product();
+        if threads > u64::from(limits.threads_per_block)
+            || block.iter().zip(limits.block).any(|(&count, limit)| count > limit)
+        {
+            let (most, each) = (limits.threads_per_block, limits.block);
+            return Some(format!("block {block:?} is larger than {most} threads or than {each:?}"));
+        }
+        if let Some(required) = signature.required_threads
+            && required != block
+        {
+            return Some(format!("block {block:?} where the kernel requires {required:?}"));
+        }
+        if let Some(most) = signature.max_threads
+            && threads > most.iter().map(|&count| u64::from(count)).product()
+        {
+            return Some(format!("block {block:?} where the kernel allows at most {most:?}"));
+        }
+        let shared = u64::from(kernel.code.dynamic_shared) + u64::from(dynamic_shared);
+        if shared > u64::from(limits.shared_per_block) {
+            let most = limits.shared_per_block;
+            return Some(format!("{shared} bytes of shared memory where a block has at most {most}"));
+        }
+        let expected = signature.params.last().map_or(0, |param| param.offset + param.size);
+        if params.len() != expected {
+            let given = params.len();
+            return Some(format!("a parameter block of {given} bytes where the kernel takes {expected}"));
+        }
+        if cooperative {
+            let resident = kernel.occupancy(config, self.threads(), dynamic_shared);
+            let most = u64::from(resident) * u64::from(config.multiprocessors);
+            if self.blocks() > most {
+                let blocks = self.blocks();
+                return Some(format!("a cooperative launch of {blocks} blocks where {most} can be resident"));
+            }
+        }
+        None
+    }
+}
+
+/// A launch under way.
+struct Run<'a> {
+    config: &'a Config,
+    kernel: &'a Kernel,
+    launch: &'a Launch,
+    params: &'a [u8],
+    /// Device address of the workspace of a cooperative launch, or 0.
+    workspace: u64,
+}
+
+/// Runs a kernel to its end.
 pub(crate) fn run(
     config: &Config,
     memory: &mut Memory,
@@ -38,13 +133,292 @@ pub(crate) fn run(
     launch: &Launch,
     params: &[u8],
 ) -> Result<Counters, Fault> {
-    let _ = (config, memory, launch, params);
-    Err(Fault::new(FaultDetails {
-        kind: FaultKind::BadLaunch(String::new()),
-        kernel: kernel.signature().name.clone(),
-        module: kernel.module().name().into(),
-        site: None,
-        block: None,
-        thread: None,
-    }))
+    let mut run = Run { config, kernel, launch, params, workspace: 0 };
+    if let Some(text) = launch.refusal(config, kernel, params) {
+        return Err(run.fault(FaultKind::BadLaunch(text)));
+    }
+    if !launch.cooperative {
+        return run.execute(memory);
+    }
+    let workspace = memory.allocate(WORKSPACE).and_then(|address| {
+        memory.fill(address, WORKSPACE, &[0])?;
+        memory.label(address, "workspace of the cooperative launch");
+        Ok(address)
+    });
+    run.workspace = match workspace {
+        Ok(address) => address,
+        Err(error) => return Err(run.fault(FaultKind::BadLaunch(error.to_string()))),
+    };
+    let outcome = run.execute(memory);
+    // It was allocated above.
+    let _ = memory.free(run.workspace);
+    outcome
+}
+
+impl Run<'_> {
+    fn fault(&self, kind: FaultKind) -> Fault {
+        Fault::new(FaultDetails {
+            kind,
+            kernel: self.kernel.signature().name.clone(),
+            module: self.kernel.module().name().into(),
+            site: None,
+            block: None,
+            thread: None,
+        })
+    }
+
+    fn placed_fault(&self, placed: PlacedFault, block: [u32; 3]) -> Fault {
+        let PlacedFault { fault, warp, pc } = placed;
+        let code = &self.kernel.code;
+        let function = code.sites.get(pc as usize).map_or(0, |site| site.0);
+        let site = code.instruction(pc).map(|instruction| FaultSite {
+            opcode: instruction.opcode.clone(),
+            span: instruction.span,
+            source: instruction.source.clone(),
+            function: (function != 0).then(|| code.functions[function as usize].source.name.clone()),
+        });
+        Fault::new(FaultDetails {
+            kind: fault.kind,
+            kernel: self.kernel.signature().name.clone(),
+            module: self.kernel.module().name().into(),
+            site,
+            block: Some(block),
+            thread: fault.lane.map(|lane| self.launch.thread_at(warp * LANES as u32 + lane)),
+        })
+    }
+
+    fn execute(&self, memory: &mut Memory) -> Result<Counters, Fault> {
+        let code = &self.kernel.code;
+        let mut machine = Machine {
+            banks: [std::ptr::null_mut(); 4],
+            mask: 0,
+            full: false,
+            live: 0,
+            meet: NOWHERE,
+            exchange: Exchange::NEW,
+            target: 0,
+            taken: 0,
+            destinations: [0; LANES],
+            code,
+            memory,
+            shared: Shared::new(0),
+            local: Local::default(),
+            local_base: 0,
+            params: self.params,
+            checks: self.config.checks,
+            counters: Counters::default(),
+            fault: None,
+        };
+        let mut policy = Policy { random: self.config.seed.map(Random::new), instructions: self.config.budget.max(1) };
+        if self.launch.cooperative {
+            self.resident(&mut machine, &mut policy)?;
+        } else {
+            self.in_turn(&mut machine, &mut policy)?;
+        }
+        let mut counters = machine.counters;
+        let (blocks, threads) = (self.launch.blocks(), self.launch.threads());
+        counters.blocks = blocks;
+        counters.warps = blocks * u64::from(threads.div_ceil(LANES as u32));
+        counters.threads = blocks * u64::from(threads);
+        Ok(counters)
+    }
+
+    /// Runs one block after another.
+    fn in_turn(&self, machine: &mut Machine<'_>, policy: &mut Policy) -> Result<(), Fault> {
+        let order = Order::new(self.launch.blocks(), policy.random.as_mut());
+        let mut block = self.block();
+        for place in 0..self.launch.blocks() {
+            let index = self.launch.block_at(order.at(place));
+            self.start(&mut block, index);
+            loop {
+                match block.step(machine, policy).map_err(|fault| self.placed_fault(fault, index))? {
+                    Progress::Done => break,
+                    Progress::Going => {}
+                    Progress::Stuck => return Err(self.placed_fault(block.stuck(&self.kernel.code), index)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all blocks by turns.
+    fn resident(&self, machine: &mut Machine<'_>, policy: &mut Policy) -> Result<(), Fault> {
+        let order = Order::new(self.launch.blocks(), policy.random.as_mut());
+        let mut blocks: Vec<Block> = (0..self.launch.blocks())
+            .map(|place| {
+                let mut block = self.block();
+                self.start(&mut block, self.launch.block_at(order.at(place)));
+                block
+            })
+            .collect();
+        while !blocks.is_empty() {
+            let mut stuck = true;
+            let mut index = 0;
+            while index < blocks.len() {
+                let block = &mut blocks[index];
+                let place = block.index;
+                match block.step(machine, policy).map_err(|fault| self.placed_fault(fault, place))? {
+                    Progress::Done => {
+                        stuck = false;
+                        blocks.remove(index);
+                        continue;
+                    }
+                    Progress::Going => stuck = false,
+                    Progress::Stuck => {}
+                }
+                index += 1;
+            }
+            if stuck && let Some(block) = blocks.first() {
+                return Err(self.placed_fault(block.stuck(&self.kernel.code), block.index));
+            }
+        }
+        Ok(())
+    }
+
+    /// A block with all rows filled in that do not depend on its place.
+    fn block(&self) -> Block {
+        let code = &self.kernel.code;
+        let mut constants = Code::bank(code.constant_lines);
+        for constant in code.constants.iter().filter(|constant| constant.value.known() == Known::AtLaunch) {
+            fill(&mut constants, constant, |lane| self.value(constant.value, [0; 3], 0, lane));
+        }
+        let shared = code.dynamic_shared + self.launch.dynamic_shared;
+        let mut block = Block::new(code, self.launch.threads(), shared, constants);
+        for (warp, here) in block.warps.iter_mut().enumerate() {
+            for constant in code.constants.iter().filter(|constant| constant.value.known() == Known::PerWarp) {
+                fill(&mut here.constants, constant, |lane| self.value(constant.value, [0; 3], warp as u32, lane));
+            }
+        }
+        block
+    }
+
+    /// Starts a block over at its place in the grid.
+    fn start(&self, block: &mut Block, index: [u32; 3]) {
+        let code = &self.kernel.code;
+        for constant in code.constants.iter().filter(|constant| constant.value.known() == Known::PerBlock) {
+            fill(&mut block.constants, constant, |lane| self.value(constant.value, index, 0, lane));
+        }
+        block.reset(code, index);
+    }
+
+    fn value(&self, value: Value, block: [u32; 3], warp: u32, lane: u32) -> u64 {
+        let Launch { grid, block: shape, dynamic_shared, .. } = *self.launch;
+        let code = &self.kernel.code;
+        u64::from(match value {
+            Value::Bits(bits) => return bits,
+            Value::Param { offset, ty } => return param(self.params, offset as usize, ty),
+            Value::Ntid(axis) => shape[axis as usize],
+            Value::Nctaid(axis) => grid[axis as usize],
+            Value::Ctaid(axis) => block[axis as usize],
+            Value::Tid(axis) => self.launch.thread_at(warp * LANES as u32 + lane)[axis as usize],
+            Value::LaneId => lane,
+            Value::WarpId => warp,
+            Value::NWarpId => self.launch.threads().div_ceil(LANES as u32),
+            Value::SmId => {
+                let place = u64::from(block[0])
+                    + u64::from(grid[0]) * (u64::from(block[1]) + u64::from(grid[1]) * u64::from(block[2]));
+                (place % u64::from(self.config.multiprocessors.max(1))) as u32
+            }
+            Value::NSmId => self.config.multiprocessors,
+            Value::LaneMaskEq => 1 << lane,
+            Value::LaneMaskLe => u32::MAX >> (31 - lane),
+            Value::LaneMaskLt => !(u32::MAX << lane),
+            Value::LaneMaskGe => u32::MAX << lane,
+            Value::LaneMaskGt => !(u32::MAX >> (31 - lane)),
+            Value::DynamicAddress(offset) => code.dynamic_shared + offset,
+            Value::DynamicShared => dynamic_shared,
+            Value::TotalShared => code.dynamic_shared + dynamic_shared,
+            Value::Workspace { high: true } => (self.workspace >> 32) as u32,
+            Value::Workspace { high: false } => self.workspace as u32,
+        })
+    }
+}
+
+/// Fills the lanes of a constant row.
+fn fill(bank: &mut [Line], constant: &Constant, value: impl Fn(u32) -> u64) {
+    let first = constant.row.offset() / Line::BYTES as usize;
+    debug_assert!(first < bank.len());
+    // Rows are laid out in memory order, a 64-bit one over two lines.
+    let base = bank_of(&mut bank[first..first + 1 + usize::from(constant.wide)]);
+    for lane in 0..LANES {
+        let bits = value(lane as u32);
+        // SAFETY: the row's one or two lines were just sliced from the bank.
+        unsafe {
+            if constant.wide {
+                base.cast::<u64>().add(lane).write(bits);
+            } else {
+                base.cast::<u32>().add(lane).write(bits as u32);
+            }
+        }
+    }
+}
+
+/// The bits of a parameter, sign-extended if its type is signed. Bytes past the end of the block are zero.
+fn param(params: &[u8], offset: usize, ty: Type) -> u64 {
+    let size = crate::lower::types::bytes(ty) as usize;
+    let mut bytes = [0; 8];
+    for (byte, &value) in bytes.iter_mut().zip(params.iter().skip(offset).take(size.min(8))) {
+        *byte = value;
+    }
+    let bits = u64::from_le_bytes(bytes);
+    if crate::lower::types::is_signed(ty) && size < 8 {
+        let shift = 64 - 8 * size as u32;
+        return ((bits << shift) as i64 >> shift) as u64;
+    }
+    bits
+}
+
+/// A permutation of the blocks that takes no memory: place × multiplier + start, modulo the number of blocks.
+struct Order {
+    count: u64,
+    multiplier: u64,
+    start: u64,
+}
+
+impl Order {
+    fn new(count: u64, random: Option<&mut Random>) -> Order {
+        let Some(random) = random else { return Order { count, multiplier: 1, start: 0 } };
+        let gcd = |mut a: u64, mut b: u64| {
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let start = random.next() % count;
+        let mut multiplier = random.next() % count;
+        while gcd(multiplier, count) != 1 {
+            multiplier = (multiplier + 1) % count.max(2);
+        }
+        Order { count, multiplier, start }
+    }
+
+    fn at(&self, place: u64) -> u64 {
+        ((u128::from(place) * u128::from(self.multiplier) + u128::from(self.start)) % u128::from(self.count)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_permutations() {
+        for count in [1, 2, 3, 7, 64, 1000] {
+            for seed in 0..20 {
+                let order = Order::new(count, Some(&mut Random::new(seed)));
+                let mut seen: Vec<u64> = (0..count).map(|place| order.at(place)).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..count).collect::<Vec<_>>(), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_and_blocks_count_x_first() {
+        let launch = Launch { grid: [3, 2, 2], block: [4, 3, 2], ..Launch::default() };
+        assert_eq!(launch.block_at(0), [0, 0, 0]);
+        assert_eq!(launch.block_at(4), [1, 1, 0]);
+        assert_eq!(launch.block_at(11), [2, 1, 1]);
+        assert_eq!(launch.thread_at(13), [1, 0, 1]);
+    }
 }

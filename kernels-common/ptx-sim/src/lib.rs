@@ -7,12 +7,16 @@ mod cfg;
 mod code;
 mod config;
 mod counters;
+mod exec;
 mod fault;
 mod initialised;
 mod launch;
 mod lower;
 mod memory;
+mod num;
 mod program;
+mod rows;
+mod sched;
 mod simulator;
 
 pub use config::{Checks, Config, Limits};

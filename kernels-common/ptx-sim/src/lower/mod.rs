@@ -1,6 +1,523 @@
+//! Lowering: from the syntax tree of a kernel to functions that run its instructions.
+//!
+//! Each instruction becomes one or a few executable ones, whose operands are rows. What is known before a block
+//! starts (immediates, parameters, addresses of variables, `%tid` and the like) gets a row that is filled in
+//! beforehand, and a register that only ever holds such a value *is* that row: its `mov`, `ld.param` or `cvta` is
+//! counted but not executed.
+
+mod arithmetic;
+mod bits;
+mod compare;
+mod control;
+mod convert;
+mod float;
+mod half;
+mod memory;
+mod moves;
+mod opcode;
+mod operand;
+pub(crate) mod types;
+mod warp;
+
+use std::collections::HashMap;
 use std::sync::Arc;
-use crate::{code::*, program::*};
-pub(crate) fn kernel(loaded: &Arc<Loaded>, name: &str, _portable: bool) -> Result<Code, LoadError> {
-    let f = loaded.module.function(name)?;
-    Err(LoadError::Unsupported { module: loaded.module.name().into(), function: f.name.clone(), opcode: "".into(), span: f.span, message: "not yet".into() })
+
+use opcode::Opcode;
+
+use crate::ast::{Function, Instruction, Operand, RegId, Space, Type};
+use crate::code::{Code, FunctionCode, Ins, PerLane, PerLaneOp, Value};
+use crate::exec::Exec;
+use crate::exec::alu::{Each, Guarded};
+use crate::exec::control::{self as flow, NOWHERE};
+use crate::exec::level::{Level, Run, exec};
+use crate::program::{LoadError, Loaded};
+use crate::ptx::ParseError;
+use crate::rows::{Bank, Line, Row};
+
+/// Why an instruction cannot be lowered.
+pub(crate) enum Refusal {
+    /// In words; the place is added later.
+    Text(String),
+    /// A called function is not PTX.
+    Parse(ParseError),
 }
+
+impl From<&str> for Refusal {
+    fn from(text: &str) -> Refusal {
+        Refusal::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal::Text(text)
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Refusal>;
+
+/// Lowers the kernel `name` with everything that it calls.
+pub(crate) fn kernel(loaded: &Loaded, name: &str, portable: bool) -> std::result::Result<Code, LoadError> {
+    let level = if portable { Level::Portable } else { Level::detect() };
+    let mut lower = Lower {
+        loaded,
+        level,
+        code: Code::default(),
+        constants: HashMap::new(),
+        shared: HashMap::new(),
+        dynamic_align: 1,
+        functions: HashMap::new(),
+        sources: Vec::new(),
+        f: Body::default(),
+        attributed: 0,
+        begun: 0,
+    };
+    lower.function_index(name).map_err(|refusal| match refusal {
+        Refusal::Parse(error) => LoadError::Parse(error),
+        Refusal::Text(message) => unsupported(loaded, name.into(), "", crate::ast::Span::default(), message),
+    })?;
+    // Functions are appended while callers are lowered.
+    let mut index = 0;
+    while index < lower.sources.len() {
+        lower.function(index)?;
+        index += 1;
+    }
+    lower.code.counts.push(lower.attributed);
+    lower.code.dynamic_shared = lower.code.static_shared.next_multiple_of(lower.dynamic_align);
+    Ok(lower.code)
+}
+
+fn unsupported(
+    loaded: &Loaded,
+    function: Arc<str>,
+    opcode: &str,
+    span: crate::ast::Span,
+    message: String,
+) -> LoadError {
+    LoadError::Unsupported { module: loaded.module.name().into(), function, opcode: opcode.into(), span, message }
+}
+
+/// Offsets in local memory of a function's local variables and parameters, call-site ones included, and the bytes
+/// that they take. The parameters of a kernel are elsewhere.
+fn layout(source: &Function) -> (HashMap<Arc<str>, u32>, u32) {
+    let mut end = 0u32;
+    let mut offsets = HashMap::new();
+    let own = source.variables.iter().filter(|variable| matches!(variable.space, Space::Local | Space::Param));
+    let passed = source.results.iter().chain(&source.params).filter(|_| !source.is_entry);
+    for variable in own.chain(passed) {
+        // Parameters may be accessed as vectors, which are wider than the declared type.
+        let offset = end.next_multiple_of(variable.align.clamp(16, 256) as u32);
+        offsets.insert(variable.name.clone(), offset);
+        end = offset.saturating_add(u32::try_from(variable.size).unwrap_or(u32::MAX));
+    }
+    (offsets, end)
+}
+
+/// Targets of an executable branch that are body indices until the function's end.
+struct Fixup {
+    ins: usize,
+    target: u32,
+    meet: Option<u32>,
+}
+
+/// The function that is being lowered.
+#[derive(Default)]
+struct Body {
+    source: Option<Arc<Function>>,
+    /// Lines of the frame laid out so far.
+    lines: u32,
+    registers: Vec<Option<Row>>,
+    /// Line and number of words used of the last line of predicates.
+    predicates: Option<(u32, u32)>,
+    /// Registers that are constant rows.
+    aliases: HashMap<RegId, Row>,
+    /// Times that each register is defined, and used.
+    definitions: Vec<u32>,
+    uses: Vec<u32>,
+    /// Offsets of variables in local memory.
+    locals: HashMap<Arc<str>, u32>,
+    local_bytes: u32,
+    /// The guard of the instruction that is being lowered.
+    guard: Option<(Row, bool)>,
+    /// Index of that instruction.
+    index: usize,
+    /// Instructions to emit behind it: conversions to the width of its destinations.
+    after: Vec<(Exec, [Row; 6], u64)>,
+    carry: Option<Row>,
+    fixups: Vec<Fixup>,
+    meets: Vec<Option<u32>>,
+}
+
+/// Lowering of one kernel.
+pub(crate) struct Lower<'a> {
+    loaded: &'a Loaded,
+    level: Level,
+    code: Code,
+    constants: HashMap<(Value, bool), Row>,
+    /// Offsets of shared variables.
+    shared: HashMap<Arc<str>, u32>,
+    dynamic_align: u32,
+    functions: HashMap<Arc<str>, u32>,
+    sources: Vec<Arc<Function>>,
+    f: Body,
+    /// PTX instructions counted by executable ones so far, and all so far.
+    attributed: u32,
+    begun: u32,
+}
+
+/// Instructions that the scheduler handles, so that a guard becomes a branch around them.
+fn needs_branch(opcode: &str) -> bool {
+    matches!(
+        opcode.split('.').next(),
+        Some(
+            "bar"
+                | "barrier"
+                | "shfl"
+                | "vote"
+                | "match"
+                | "redux"
+                | "call"
+                | "exit"
+                | "ret"
+                | "trap"
+                | "nanosleep"
+                | "brx"
+        )
+    )
+}
+
+impl<'a> Lower<'a> {
+    /// The number of a function; it will be lowered if it has not been.
+    fn function_index(&mut self, name: &str) -> Result<u32> {
+        if let Some(&index) = self.functions.get(name) {
+            return Ok(index);
+        }
+        let source = self.loaded.module.function(name).map_err(Refusal::Parse)?.clone();
+        let index = self.sources.len() as u32;
+        self.functions.insert(source.name.clone(), index);
+        self.sources.push(source);
+        Ok(index)
+    }
+
+    fn source(&self) -> &Arc<Function> {
+        &self.sources[self.code.functions.len()]
+    }
+
+    fn function(&mut self, index: usize) -> std::result::Result<(), LoadError> {
+        let source = self.sources[index].clone();
+        let meets = crate::cfg::reconvergence(&source);
+        let body = &source.body;
+        let mut is_meet = vec![false; body.len() + 1];
+        let mut is_label = vec![false; body.len() + 1];
+        for &(_, label) in &source.labels {
+            is_label[label as usize] = true;
+        }
+        for &meet in meets.iter().flatten() {
+            is_label[meet as usize] = true;
+            is_meet[meet as usize] = !(source.is_entry && meet as usize == body.len());
+        }
+        for (index, instruction) in body.iter().enumerate() {
+            if instruction.guard.is_some() && needs_branch(&instruction.opcode) {
+                is_label[index + 1] = true;
+                is_meet[index + 1] = true;
+            }
+            for operand in &instruction.operands {
+                if let Operand::Label(label) = operand {
+                    is_label[*label as usize] = true;
+                }
+            }
+        }
+        is_label[body.len()] = true;
+        self.f = Body {
+            source: Some(source.clone()),
+            registers: vec![None; source.registers.len()],
+            definitions: vec![0; source.registers.len()],
+            uses: vec![0; source.registers.len()],
+            meets,
+            ..Body::default()
+        };
+        (self.f.locals, self.f.local_bytes) = layout(&source);
+        self.count_uses(body);
+        let refused = |error: Refusal, instruction: &Instruction, loaded: &Loaded| match error {
+            Refusal::Parse(error) => LoadError::Parse(error),
+            Refusal::Text(message) => {
+                unsupported(loaded, source.name.clone(), &instruction.opcode, instruction.span, message)
+            }
+        };
+        self.find_constants(body);
+
+        let entry = self.code.ins.len() as u32;
+        let mut positions = vec![NOWHERE; body.len() + 1];
+        for index in 0..=body.len() {
+            self.f.index = index;
+            if is_label[index] {
+                if self.begun != self.attributed {
+                    self.emit::<flow::Nothing>([], 0);
+                }
+                positions[index] = self.code.ins.len() as u32;
+                if is_meet[index] {
+                    let here = self.code.ins.len() as u64;
+                    self.emit::<flow::Meet>([], here);
+                }
+            }
+            let Some(instruction) = body.get(index) else { break };
+            self.begun += 1;
+            self.instruction(instruction).map_err(|error| refused(error, instruction, self.loaded))?;
+        }
+        if source.is_entry {
+            self.emit::<flow::Exit>([], 0);
+        } else {
+            self.emit::<flow::Return>([], 0);
+        }
+        self.begun = self.attributed;
+        self.resolve(&positions, &source);
+        self.code.functions.push(FunctionCode {
+            entry,
+            lines: self.f.lines.max(1),
+            local_bytes: self.f.local_bytes.next_multiple_of(16),
+            source,
+        });
+        Ok(())
+    }
+
+    /// Turns body indices in branches into indices of executable instructions.
+    fn resolve(&mut self, positions: &[u32], source: &Function) {
+        let meeting = |meet: Option<u32>| match meet {
+            Some(meet) if !(source.is_entry && meet as usize == source.body.len()) => positions[meet as usize],
+            _ => NOWHERE,
+        };
+        for Fixup { ins, target, meet } in std::mem::take(&mut self.f.fixups) {
+            let target = if target == NOWHERE {
+                // An indexed branch: its table was resolved by itself.
+                self.code.ins[ins].extra as u32
+            } else {
+                positions[target as usize]
+            };
+            self.code.ins[ins].extra = u64::from(target) | u64::from(meeting(meet)) << 32;
+        }
+        for table in &mut self.code.tables {
+            for target in table.iter_mut().filter(|target| **target & UNRESOLVED != 0) {
+                *target = positions[(*target & !UNRESOLVED) as usize];
+            }
+        }
+    }
+
+    fn count_uses(&mut self, body: &[Instruction]) {
+        for instruction in body {
+            if let Some(guard) = instruction.guard {
+                self.f.uses[guard.predicate.0 as usize] += 1;
+            }
+            let name = instruction.opcode.split('.').next().unwrap_or("");
+            let has_result = !matches!(name, "brx" | "bar" | "barrier" | "st" | "red" | "nanosleep");
+            for (place, operand) in instruction.operands.iter().enumerate() {
+                let result = place == 0 && has_result;
+                self.count_operand(operand, result);
+                if place == 0 && matches!(name, "bar" | "barrier") {
+                    // `bar.red` has a result, the others have not: count it as both.
+                    self.count_operand(operand, true);
+                }
+            }
+        }
+    }
+
+    fn count_operand(&mut self, operand: &Operand, result: bool) {
+        match operand {
+            Operand::Reg(RegId(index)) => {
+                let counts = if result { &mut self.f.definitions } else { &mut self.f.uses };
+                counts[*index as usize] += 1;
+            }
+            Operand::Vector(list) | Operand::List(list) => {
+                list.iter().for_each(|operand| self.count_operand(operand, result));
+            }
+            Operand::Pair(a, b) => {
+                self.count_operand(a, result);
+                self.count_operand(b, result);
+            }
+            Operand::Not(inner) => self.count_operand(inner, false),
+            Operand::Address { base, .. } => self.count_operand(base, false),
+            _ => {}
+        }
+    }
+
+    /// Finds registers that only ever hold one constant row. Definitions need not precede uses in the text, so this
+    /// is done before anything is emitted, and again as long as it finds more.
+    fn find_constants(&mut self, body: &[Instruction]) {
+        loop {
+            let before = self.f.aliases.len();
+            for instruction in body {
+                let Some(&Operand::Reg(register)) = instruction.operands.first() else { continue };
+                if instruction.guard.is_some()
+                    || self.f.definitions[register.0 as usize] != 1
+                    || self.f.aliases.contains_key(&register)
+                {
+                    continue;
+                }
+                if let Some(row) = self.constant_result(instruction) {
+                    self.f.aliases.insert(register, row);
+                }
+            }
+            if self.f.aliases.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// The constant row that an instruction copies to its destination, if that is all it does.
+    fn constant_result(&mut self, instruction: &Instruction) -> Option<Row> {
+        let op = Opcode::new(&instruction.opcode);
+        let ty = op.ty().ok()?;
+        let [Operand::Reg(register), source] = &instruction.operands[..] else { return None };
+        let wide = types::is_wide(self.register_type(*register));
+        if self.register_type(*register) == Type::Pred || wide != types::is_wide(ty) {
+            return None;
+        }
+        match op.name {
+            "mov" => self.constant_operand(source, ty),
+            "cvta" if op.has("global") || op.has("const") => self.constant_operand(source, ty),
+            "ld" if op.has("param") => {
+                let Operand::Address { base, offset } = source else { return None };
+                let Operand::Symbol(name) = &**base else { return None };
+                let at = self.kernel_parameter(name)?;
+                let offset = u32::try_from(i64::from(at) + offset).ok()?;
+                Some(self.constant(Value::Param { offset, ty }, wide))
+            }
+            _ => None,
+        }
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) -> Result<()> {
+        if let Some(&Operand::Reg(register)) = instruction.operands.first()
+            && self.f.aliases.contains_key(&register)
+            && self.f.definitions[register.0 as usize] == 1
+            && matches!(instruction.opcode.split('.').next(), Some("mov" | "cvta" | "ld"))
+        {
+            return Ok(());
+        }
+        let guard = match instruction.guard {
+            Some(guard) => Some((self.predicate_register(guard.predicate)?, guard.negated)),
+            None => None,
+        };
+        let mut op = Opcode::new(&instruction.opcode);
+        let operands = &instruction.operands[..];
+        if let Some((row, negated)) = guard
+            && op.name != "bra"
+            && !(op.name == "ret" && !self.source().is_entry)
+        {
+            if needs_branch(&instruction.opcode) {
+                let next = self.f.index as u32 + 1;
+                // The lanes whose guard does not hold go around.
+                self.branch(row, !negated, next, Some(next), false);
+            } else {
+                self.f.guard = guard;
+            }
+        }
+        let outcome = self.dispatch(&mut op, operands, guard);
+        self.flush_after();
+        self.f.guard = None;
+        outcome
+    }
+
+    fn dispatch(&mut self, op: &mut Opcode<'_>, operands: &[Operand], guard: Option<(Row, bool)>) -> Result<()> {
+        match op.name {
+            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "mul24"
+            | "mad24" | "addc" | "subc" | "madc" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2"
+            | "tanh" | "copysign" | "dp4a" | "dp2a" => self.arithmetic(op, operands),
+            "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind"
+            | "brev" | "popc" | "clz" | "prmt" | "bmsk" | "szext" => self.bits(op, operands),
+            "setp" | "set" | "selp" | "slct" | "testp" => self.compare(op, operands),
+            "mov" => self.mov(op, operands),
+            "cvt" => self.convert(op, operands),
+            "cvta" | "isspacep" | "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard"
+            | "applypriority" => self.memory(op, operands),
+            "shfl" | "vote" | "match" | "redux" | "activemask" | "bar" | "barrier" => self.warp(op, operands),
+            "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "membar" | "fence" | "nanosleep" | "brkpt"
+            | "pmevent" => self.control(op, operands, guard),
+            _ => Err("the simulator does not have this instruction".into()),
+        }
+    }
+
+    /// Appends an executable instruction, behind a guard if there is one.
+    fn push(&mut self, exec_fn: Exec, rows: [Row; 6], extra: u64) {
+        if let Some((row, negated)) = self.f.guard {
+            let guarded = self.code.ins.len() as u64 + 1;
+            let flip = if negated { u64::from(u32::MAX) } else { 0 };
+            let mut rows = [Row::default(); 6];
+            rows[0] = row;
+            self.append(exec::<Guarded>(self.level), rows, flip | guarded << 32);
+        }
+        self.append(exec_fn, rows, extra);
+    }
+
+    fn append(&mut self, exec: Exec, rows: [Row; 6], extra: u64) {
+        self.code.ins.push(Ins { exec, rows, extra });
+        self.code.counts.push(self.attributed);
+        self.attributed = self.begun;
+        self.code.sites.push((self.code.functions.len() as u32, self.f.index as u32));
+    }
+
+    fn emit_exec(&mut self, exec: Exec, rows: &[Row], extra: u64) {
+        let mut all = [Row::default(); 6];
+        all[..rows.len()].copy_from_slice(rows);
+        self.push(exec, all, extra);
+    }
+
+    fn emit<T: Run>(&mut self, rows: impl AsRef<[Row]>, extra: u64) {
+        self.emit_exec(exec::<T>(self.level), rows.as_ref(), extra);
+    }
+
+    /// Appends an instruction that evaluates `function` lane by lane.
+    fn emit_per_lane(&mut self, result: (Row, bool), operands: &[(Row, bool)], function: PerLane) {
+        let mut rows = [Row::default(); 6];
+        let mut wide = [false; 3];
+        rows[0] = result.0;
+        for (index, &(row, is_wide)) in operands.iter().enumerate() {
+            rows[index + 1] = row;
+            wide[index] = is_wide;
+        }
+        let index = self.code.per_lane.len() as u64;
+        self.code.per_lane.push(PerLaneOp { function, wide_result: result.1, wide, operands: operands.len() });
+        self.push(exec::<Each>(self.level), rows, index);
+    }
+
+    fn flush_after(&mut self) {
+        for (exec, rows, extra) in std::mem::take(&mut self.f.after) {
+            self.push(exec, rows, extra);
+        }
+    }
+
+    /// Appends a branch of the lanes of a predicate.
+    fn branch(&mut self, row: Row, negated: bool, target: u32, meet: Option<u32>, counted: bool) {
+        let ins = self.code.ins.len();
+        self.f.fixups.push(Fixup { ins, target, meet });
+        match (negated, counted) {
+            (false, true) => self.emit::<flow::Branch<false, true>>([row], 0),
+            (true, true) => self.emit::<flow::Branch<true, true>>([row], 0),
+            (false, false) => self.emit::<flow::Branch<false, false>>([row], 0),
+            (true, false) => self.emit::<flow::Branch<true, false>>([row], 0),
+        }
+    }
+
+    /// A fresh row of the frame.
+    fn fresh(&mut self, wide: bool) -> Row {
+        let row = Row::line(Bank::Frame, self.f.lines);
+        self.f.lines += 1 + u32::from(wide);
+        row
+    }
+
+    /// A fresh predicate of the frame.
+    fn fresh_predicate(&mut self) -> Row {
+        let (line, used) = match self.f.predicates {
+            Some((line, used)) if used < Line::BYTES / 4 => (line, used),
+            _ => {
+                let line = self.f.lines;
+                self.f.lines += 1;
+                (line, 0)
+            }
+        };
+        self.f.predicates = Some((line, used + 1));
+        Row::new(Bank::Frame, line * Line::BYTES + used * 4)
+    }
+}
+
+/// Marks entries of branch tables that are body indices still.
+const UNRESOLVED: u32 = 1 << 31;

@@ -1,0 +1,116 @@
+//! Atomics and reductions: `atom` and `red`.
+//!
+//! The lanes of a warp take their turns in ascending order.
+
+use super::level::Run;
+use super::memory::{Addressing, EXTRA_SHIFT};
+use super::{Flow, Machine};
+use crate::code::Ins;
+use crate::fault::{MemorySpace, Operation};
+use crate::rows::{LANES, lanes};
+
+/// New value in memory from the old one and up to two operands, all as raw bits.
+pub(crate) type Update = fn(u64, u64, u64) -> u64;
+
+/// What an atomic instruction does.
+pub(crate) struct AtomicOp {
+    /// Bytes of the value: 2, 4 or 8. Those of 8 have 64-bit rows.
+    pub(crate) bytes: u32,
+    pub(crate) update: Update,
+    /// The instruction has a result that some instruction uses.
+    pub(crate) result: bool,
+}
+
+/// The operation `extra >> EXTRA_SHIFT` of [`Code::atomics`](crate::code::Code::atomics) on the addresses `rows[0]`
+/// with the operands `rows[2]` and `rows[3]`; the old values go to `rows[1]` if they are used.
+pub(crate) struct Atomic;
+
+impl Run for Atomic {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let how = Addressing::unpack(ins.extra);
+        let code = m.code;
+        let op = &code.atomics[(ins.extra >> EXTRA_SHIFT) as usize];
+        // SAFETY: the caller's promise.
+        let mut addresses = unsafe { m.addresses(ins, how) };
+        m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
+            if !m.aligned(addresses, mask, op.bytes, space, Operation::Atomic) {
+                return Flow::Fault;
+            }
+            match (space, op.result) {
+                (MemorySpace::Global, true) => m.counters.global_atomics += 1,
+                (MemorySpace::Global, false) => m.counters.global_reductions += 1,
+                _ => m.counters.shared_atomics += 1,
+            }
+            let mut old = [0u64; LANES];
+            for lane in lanes(mask) {
+                // SAFETY: the caller's promise; the size of the value tells the width of its rows.
+                let (b, c) = unsafe {
+                    if op.bytes == 8 {
+                        (m.get::<u64>(ins.rows[2])[lane], m.get::<u64>(ins.rows[3])[lane])
+                    } else {
+                        let (b, c) = (m.get::<u32>(ins.rows[2])[lane], m.get::<u32>(ins.rows[3])[lane]);
+                        (u64::from(b), u64::from(c))
+                    }
+                };
+                let (address, bytes) = (addresses[lane], u64::from(op.bytes));
+                let host = match space {
+                    MemorySpace::Global => m.global_lane(address, bytes, Operation::Atomic, lane).map(|region| {
+                        // SAFETY: the region holds the address.
+                        unsafe { region.host.add((address - region.start) as usize) }
+                    }),
+                    _ => m.shared_lane(address, bytes, Operation::Atomic, lane),
+                };
+                let host = match host {
+                    Ok(host) => host,
+                    Err(true) => return Flow::Fault,
+                    Err(false) => continue,
+                };
+                // SAFETY: the range was found to lie within an allocation, or within shared memory.
+                old[lane] = unsafe { exchange(host, op, b, c) };
+            }
+            if op.result {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if op.bytes == 8 {
+                        m.put_lanes(ins.rows[1], &old, mask);
+                    } else {
+                        m.put_lanes(ins.rows[1], &old.map(|bits| bits as u32), mask);
+                    }
+                }
+            }
+            Flow::Next
+        })
+    }
+}
+
+/// Replaces the value at `host` and gives the old one.
+///
+/// # Safety
+/// `op.bytes` bytes must be readable and writable there.
+#[inline(always)]
+unsafe fn exchange(host: *mut u8, op: &AtomicOp, b: u64, c: u64) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match op.bytes {
+            2 => {
+                let place = host.cast::<u16>();
+                let old = u64::from(place.read_unaligned());
+                place.write_unaligned((op.update)(old, b & 0xffff, c & 0xffff) as u16);
+                old
+            }
+            4 => {
+                let place = host.cast::<u32>();
+                let old = u64::from(place.read_unaligned());
+                place.write_unaligned((op.update)(old, b, c) as u32);
+                old
+            }
+            _ => {
+                let place = host.cast::<u64>();
+                let old = place.read_unaligned();
+                place.write_unaligned((op.update)(old, b, c));
+                old
+            }
+        }
+    }
+}

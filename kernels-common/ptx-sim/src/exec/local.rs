@@ -1,0 +1,158 @@
+//! Thread-local memory.
+//!
+//! Laid out as the hardware does it: eight bytes of lane 0, the same eight bytes of lane 1, and so on, so that the
+//! usual access, in which all lanes use the same address, touches one row.
+
+use super::Machine;
+use super::memory::{Addresses, Element, Loaded};
+use crate::code::Passing;
+use crate::fault::{Access, FaultKind, MemorySpace, Operation, Place};
+use crate::rows::{LANES, lanes};
+
+/// The local memory of the lanes of a warp.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    rows: Vec<[u64; LANES]>,
+    size: u64,
+}
+
+impl Local {
+    /// Makes room for `size` bytes a lane.
+    pub(crate) fn reserve(&mut self, size: u64) {
+        if size > self.size {
+            self.rows.resize(size.div_ceil(8) as usize, [0; LANES]);
+            self.size = size;
+        }
+    }
+
+    #[inline(always)]
+    fn holds(&self, address: u64, bytes: u64) -> bool {
+        bytes <= self.size && address <= self.size - bytes
+    }
+
+    /// The element of `size` bytes at `address`, a multiple of `size`; the upper bits mean nothing.
+    #[inline(always)]
+    fn read(&self, address: u64, lane: usize) -> u64 {
+        self.rows[(address / 8) as usize][lane] >> (address % 8 * 8)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, address: u64, lane: usize, size: usize, bits: u64) {
+        let shift = address % 8 * 8;
+        let mask = (u64::MAX >> (64 - 8 * size)) << shift;
+        let word = &mut self.rows[(address / 8) as usize][lane];
+        *word = *word & !mask | bits << shift & mask;
+    }
+
+    /// Copies the bytes of a parameter for the lanes of `mask`.
+    pub(crate) fn copy(&mut self, to: u64, from: u64, bytes: u32, mask: u32) {
+        for byte in 0..u64::from(bytes) {
+            for lane in lanes(mask) {
+                let bits = self.read(from + byte, lane);
+                self.write(to + byte, lane, 1, bits);
+            }
+        }
+    }
+
+    /// Passes arguments from the activation at `caller` to the one at `callee`.
+    pub(crate) fn pass(&mut self, list: &[Passing], caller: u64, callee: u64, mask: u32) {
+        for &Passing { caller: from, callee: to, bytes } in list {
+            self.copy(callee + u64::from(to), caller + u64::from(from), bytes, mask);
+        }
+    }
+
+    /// Passes results from the activation at `callee` to the one at `caller`.
+    pub(crate) fn pass_back(&mut self, list: &[Passing], caller: u64, callee: u64, mask: u32) {
+        for &Passing { caller: to, callee: from, bytes } in list {
+            self.copy(caller + u64::from(to), callee + u64::from(from), bytes, mask);
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Whether the access is within local memory; `Err(true)` is a fault, `Err(false)` an access to be dropped.
+    #[inline]
+    pub(crate) fn local_lane(
+        &mut self,
+        address: u64,
+        bytes: u64,
+        operation: Operation,
+        lane: usize,
+    ) -> Result<(), bool> {
+        if self.local.holds(address, bytes) {
+            return Ok(());
+        }
+        if !self.checks.bounds {
+            return Err(false);
+        }
+        let place = Place {
+            start: 0,
+            size: self.local.size,
+            label: Some("local memory of the thread".into()),
+            offset: i128::from(address as i64),
+        };
+        let access = Access { operation, space: MemorySpace::Local, address, bytes: bytes as u32 };
+        self.fail(FaultKind::OutOfBounds { access, place: Some(place) }, lane);
+        Err(true)
+    }
+}
+
+/// Loads into the lanes of `mask`; false after a fault.
+#[inline(always)]
+pub(crate) fn load<T: Element, const V: usize>(
+    m: &mut Machine<'_>,
+    addresses: &Addresses,
+    mask: u32,
+    loaded: &mut Loaded<T, V>,
+) -> bool {
+    use crate::rows::Raw;
+    let size = size_of::<T>() as u64;
+    let width = size * V as u64;
+    m.counters.local_load_requests += 1;
+    if !m.aligned(addresses, mask, width as u32, MemorySpace::Local, Operation::Load) {
+        return false;
+    }
+    for lane in lanes(mask) {
+        // Only unchecked misaligned accesses are not multiples already; they must not straddle a row.
+        let address = addresses[lane] & !(size - 1);
+        match m.local_lane(address, width, Operation::Load, lane) {
+            Ok(()) => {}
+            Err(true) => return false,
+            Err(false) => continue,
+        }
+        for (index, values) in loaded.iter_mut().enumerate() {
+            let bits = m.local.read(address + index as u64 * size, lane);
+            values[lane] = T::from_raw(T::Raw::narrow(bits)).into_raw();
+        }
+    }
+    true
+}
+
+/// Stores from the lanes of `mask`; false after a fault.
+#[inline(always)]
+pub(crate) fn store<T: Element, const V: usize>(
+    m: &mut Machine<'_>,
+    addresses: &Addresses,
+    mask: u32,
+    values: &[&[T::Raw; LANES]; V],
+) -> bool {
+    use crate::rows::Raw;
+    let size = size_of::<T>() as u64;
+    let width = size * V as u64;
+    m.counters.local_store_requests += 1;
+    if !m.aligned(addresses, mask, width as u32, MemorySpace::Local, Operation::Store) {
+        return false;
+    }
+    for lane in lanes(mask) {
+        let address = addresses[lane] & !(size - 1);
+        match m.local_lane(address, width, Operation::Store, lane) {
+            Ok(()) => {}
+            Err(true) => return false,
+            Err(false) => continue,
+        }
+        for (index, values) in values.iter().enumerate() {
+            m.local.write(address + index as u64 * size, lane, size as usize, values[lane].widen());
+        }
+    }
+    true
+}

@@ -1,0 +1,235 @@
+//! Execution: functions that each run one instruction for all lanes of a warp.
+//!
+//! Lowering chooses them; each finds its operands through the rows of its [`Ins`]. The loops over lanes are written so
+//! that they vectorise, and every function exists twice: for the plain processor, and for one with AVX2 and FMA.
+
+pub(crate) mod alu;
+pub(crate) mod atomic;
+pub(crate) mod collective;
+pub(crate) mod control;
+pub(crate) mod global;
+pub(crate) mod level;
+pub(crate) mod local;
+pub(crate) mod memory;
+pub(crate) mod shared;
+
+use crate::code::{Code, Ins};
+use crate::config::Checks;
+use crate::counters::Counters;
+use crate::fault::FaultKind;
+use crate::memory::Memory;
+use crate::rows::{LANES, Line, Raw, Row};
+
+/// Runs one instruction.
+///
+/// # Safety
+/// The machine's banks must be those that the instruction's rows were laid out for, and the processor must have what
+/// the function was compiled for. Lowering and the scheduler see to both.
+pub(crate) type Exec = unsafe fn(&mut Machine<'_>, &Ins) -> Flow;
+
+/// What happens after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The next one.
+    Next,
+    /// The one after the next: a guard and what it guards are done.
+    Skip,
+    /// The one at [`Machine::target`].
+    Jump,
+    /// The lanes of [`Machine::taken`] go to the instruction's target, the others to the next.
+    Diverge,
+    /// Lanes part by [`Machine::destinations`].
+    Switch,
+    /// The path has reached the point where it meets others.
+    Meet,
+    /// The lanes leave the kernel.
+    Exit,
+    /// The path calls a function.
+    Call,
+    /// The path returns from one.
+    Return,
+    /// The path waits at a block barrier, or signals one.
+    Barrier,
+    /// The path waits for other lanes of its warp.
+    Gather,
+    /// The path gives way to others.
+    Yield,
+    /// [`Machine::fault`] says what.
+    Fault,
+}
+
+/// A fault before its site is known.
+#[derive(Debug)]
+pub(crate) struct RawFault {
+    pub(crate) kind: FaultKind,
+    /// The lane that met it, if one did.
+    pub(crate) lane: Option<u32>,
+}
+
+/// How long a path may go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quota {
+    /// PTX instructions left to the launch.
+    pub(crate) instructions: u64,
+    /// Backward branches left to the path.
+    pub(crate) backward: u32,
+}
+
+/// The state that instructions work on: one path of one warp, and what it shares with others.
+pub(crate) struct Machine<'a> {
+    /// Start of each [`Bank`](crate::rows::Bank).
+    pub(crate) banks: [*mut u8; 4],
+    /// Active lanes.
+    pub(crate) mask: u32,
+    /// The active lanes are all that are left of the warp, so that writing other lanes' registers does no harm.
+    pub(crate) full: bool,
+    /// Lanes of the warp that have not left the kernel.
+    pub(crate) live: u32,
+    /// The path meets others at this instruction.
+    pub(crate) meet: u32,
+    pub(crate) exchange: collective::Exchange,
+    /// Where [`Flow::Jump`] leads.
+    pub(crate) target: u32,
+    /// Who takes a divergent branch.
+    pub(crate) taken: u32,
+    /// Where each lane goes after an indexed branch.
+    pub(crate) destinations: [u32; LANES],
+    pub(crate) code: &'a Code,
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) shared: shared::Shared,
+    pub(crate) local: local::Local,
+    /// Start of the running activation's local memory.
+    pub(crate) local_base: u64,
+    pub(crate) params: &'a [u8],
+    pub(crate) checks: Checks,
+    pub(crate) counters: Counters,
+    pub(crate) fault: Option<RawFault>,
+}
+
+impl Machine<'_> {
+    /// Address of an operand.
+    ///
+    /// # Safety
+    /// The banks must be those that `row` was laid out for.
+    #[inline(always)]
+    unsafe fn address(&self, row: Row) -> *mut u8 {
+        // SAFETY: the caller's promise: the offset is within the bank.
+        unsafe { self.banks[row.bank()].add(row.offset()) }
+    }
+
+    /// The lanes of a register.
+    ///
+    /// # Safety
+    /// As for [`Exec`]; `R` must be the width of the row, and nothing may write the row while the reference lives.
+    #[inline(always)]
+    pub(crate) unsafe fn get<R: Raw>(&self, row: Row) -> &[R; LANES] {
+        // SAFETY: rows lie at multiples of 128 bytes in banks aligned to that, and are initialised.
+        unsafe { &*self.address(row).cast() }
+    }
+
+    /// Writes the active lanes of a register.
+    ///
+    /// # Safety
+    /// As for [`Machine::get`], and the row must be in the frame.
+    #[inline(always)]
+    pub(crate) unsafe fn put<R: Raw>(&mut self, row: Row, values: &[R; LANES]) {
+        // SAFETY: as in `get`; the only reference to the row.
+        let target: &mut [R; LANES] = unsafe { &mut *self.address(row).cast() };
+        if self.full {
+            *target = *values;
+        } else {
+            R::blend(target, values, self.mask);
+        }
+    }
+
+    /// Writes the lanes of `mask`, which are active.
+    ///
+    /// # Safety
+    /// As for [`Machine::put`].
+    #[inline(always)]
+    pub(crate) unsafe fn put_lanes<R: Raw>(&mut self, row: Row, values: &[R; LANES], mask: u32) {
+        // SAFETY: as in `put`.
+        let target: &mut [R; LANES] = unsafe { &mut *self.address(row).cast() };
+        R::blend(target, values, mask);
+    }
+
+    /// A predicate; lanes that are not active may have any bit.
+    ///
+    /// # Safety
+    /// As for [`Exec`]; the row must be a predicate.
+    #[inline(always)]
+    pub(crate) unsafe fn predicate(&self, row: Row) -> u32 {
+        // SAFETY: predicates lie at multiples of 4 bytes and are initialised.
+        unsafe { self.address(row).cast::<u32>().read() }
+    }
+
+    /// Writes the active lanes of a predicate.
+    ///
+    /// # Safety
+    /// As for [`Machine::predicate`], and the row must be in the frame.
+    #[inline(always)]
+    pub(crate) unsafe fn put_predicate(&mut self, row: Row, bits: u32) {
+        // SAFETY: as in `predicate`.
+        unsafe {
+            let target = self.address(row).cast::<u32>();
+            target.write((target.read() & !self.mask) | (bits & self.mask));
+        }
+    }
+
+    /// Adds the PTX instructions of `from..to` to the counters and gives their number.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, from: u32, to: u32) -> u64 {
+        let count = u64::from(self.code.counts[to as usize] - self.code.counts[from as usize]);
+        self.counters.instructions += count;
+        self.counters.lane_instructions += count * u64::from(self.mask.count_ones());
+        count
+    }
+
+    /// Runs from `pc` until the scheduler is needed: gives the reason and the instruction that is it. Takes what it
+    /// executes off `quota`.
+    ///
+    /// # Safety
+    /// As for [`Exec`]; `pc` must be an instruction of the function that the frame was laid out for.
+    pub(crate) unsafe fn run(&mut self, mut pc: u32, quota: &mut Quota) -> (Flow, u32) {
+        let code = self.code;
+        let mut start = pc;
+        loop {
+            let ins = &code.ins[pc as usize];
+            // SAFETY: the caller's promise.
+            match unsafe { (ins.exec)(self, ins) } {
+                Flow::Next => pc += 1,
+                Flow::Skip => pc += 2,
+                Flow::Jump => {
+                    let count = self.count(start, pc + 1);
+                    let backward = self.target <= pc;
+                    pc = self.target;
+                    start = pc;
+                    quota.instructions = quota.instructions.saturating_sub(count);
+                    if backward {
+                        if quota.backward == 0 || quota.instructions == 0 {
+                            return (Flow::Yield, pc.wrapping_sub(1));
+                        }
+                        quota.backward -= 1;
+                    }
+                }
+                flow => {
+                    let count = self.count(start, pc + 1);
+                    quota.instructions = quota.instructions.saturating_sub(count);
+                    return (flow, pc);
+                }
+            }
+        }
+    }
+
+    /// Ends the launch with a fault met by `lane`.
+    #[cold]
+    pub(crate) fn fail(&mut self, kind: FaultKind, lane: usize) -> Flow {
+        self.fault = Some(RawFault { kind, lane: Some(lane as u32) });
+        Flow::Fault
+    }
+}
+
+/// Lines as a bank.
+pub(crate) fn bank_of(lines: &mut [Line]) -> *mut u8 {
+    lines.as_mut_ptr().cast()
+}

@@ -1,0 +1,542 @@
+//! Running the warps of a block.
+
+use std::mem::swap;
+
+use super::barrier::{BARRIERS, Barrier, Reduction};
+use super::random::Random;
+use super::warp::{Activation, Path, Wait, Warp};
+use crate::code::Code;
+use crate::exec::collective::{Exchange, Step};
+use crate::exec::control::NOWHERE;
+use crate::exec::shared::Shared;
+use crate::exec::{Flow, Machine, Quota, RawFault, bank_of};
+use crate::fault::{FaultKind, Waiting};
+use crate::rows::{LANES, Line, lanes};
+
+/// Backward branches that a path may take before others get a turn.
+const TURN: u32 = 256;
+/// Turns after which a path that may be spinning sets free the lanes that are parked for it.
+const PATIENCE: u32 = 64;
+/// Nested calls.
+const MAX_DEPTH: usize = 1024;
+/// Groups of waiting threads that a fault lists.
+const LISTED: usize = 32;
+
+/// A block that runs.
+pub(crate) struct Block {
+    /// Its place in the grid.
+    pub(crate) index: [u32; 3],
+    pub(crate) warps: Vec<Warp>,
+    barriers: Vec<Barrier>,
+    pub(crate) shared: Shared,
+    /// The constant bank.
+    pub(crate) constants: Vec<Line>,
+}
+
+/// A fault with the place where it happened.
+pub(crate) struct PlacedFault {
+    pub(crate) fault: RawFault,
+    pub(crate) warp: u32,
+    pub(crate) pc: u32,
+}
+
+/// How far a block has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All threads have left.
+    Done,
+    /// Some can go on.
+    Going,
+    /// None can.
+    Stuck,
+}
+
+/// Why a warp stopped.
+enum Stop {
+    /// It has no path that can run, or none left.
+    Waits,
+    /// It has had its turn.
+    Turn,
+}
+
+/// What the scheduler decides with.
+pub(crate) struct Policy {
+    pub(crate) random: Option<Random>,
+    /// PTX instructions left to the launch.
+    pub(crate) instructions: u64,
+}
+
+impl Block {
+    pub(crate) fn new(code: &Code, threads: u32, shared: u32, constants: Vec<Line>) -> Block {
+        let warps = (0..threads.div_ceil(LANES as u32))
+            .map(|warp| {
+                let left = threads - warp * LANES as u32;
+                Warp::new(code, if left >= 32 { u32::MAX } else { (1 << left) - 1 })
+            })
+            .collect::<Vec<_>>();
+        let barrier = Barrier { arrived: vec![0; warps.len()], ..Barrier::default() };
+        Block { index: [0; 3], barriers: vec![barrier; BARRIERS], warps, shared: Shared::new(shared), constants }
+    }
+
+    /// Starts over as the block at `index` of the grid.
+    pub(crate) fn reset(&mut self, code: &Code, index: [u32; 3]) {
+        self.index = index;
+        for warp in &mut self.warps {
+            warp.reset(code.functions[0].entry);
+        }
+        for barrier in &mut self.barriers {
+            if barrier.active {
+                barrier.clear();
+            }
+        }
+        self.shared.reset();
+    }
+
+    /// Gives every warp a turn.
+    pub(crate) fn step(&mut self, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
+        let mut order: Vec<usize> = Vec::new();
+        if let Some(random) = &mut policy.random {
+            order.extend(0..self.warps.len());
+            random.shuffle(&mut order);
+        }
+        swap(&mut m.shared, &mut self.shared);
+        let mut progress = Progress::Done;
+        let mut outcome = Ok(());
+        for turn in 0..self.warps.len() {
+            let warp = order.get(turn).copied().unwrap_or(turn);
+            if self.warps[warp].paths.iter().any(|path| path.wait == Wait::Ready) {
+                outcome = self.run_warp(warp, m, policy).map(|_| ());
+                if outcome.is_err() {
+                    break;
+                }
+                progress = Progress::Going;
+            }
+        }
+        swap(&mut m.shared, &mut self.shared);
+        outcome?;
+        if self.warps.iter().all(Warp::is_done) {
+            return Ok(Progress::Done);
+        }
+        Ok(if progress == Progress::Going { Progress::Going } else { Progress::Stuck })
+    }
+
+    /// Points the machine at a path.
+    fn enter(&mut self, m: &mut Machine<'_>, warp: usize, path: usize) {
+        let Block { warps, constants, .. } = self;
+        let warp = &mut warps[warp];
+        let path = &warp.paths[path];
+        m.banks[0] = bank_of(&mut warp.frame[path.context.frame as usize..]);
+        m.banks[1] = bank_of(constants);
+        m.banks[2] = bank_of(&mut warp.constants);
+        m.mask = path.mask;
+        m.live = warp.live;
+        m.full = path.mask == warp.live;
+        m.local_base = path.context.local;
+        m.meet = warp.meeting_point(path.join);
+        m.exchange.step = Step::Both;
+    }
+
+    /// Runs a warp until its turn is over.
+    fn run_warp(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Stop, PlacedFault> {
+        swap(&mut m.local, &mut self.warps[index].local);
+        let stop = self.run_paths(index, m, policy);
+        swap(&mut m.local, &mut self.warps[index].local);
+        stop
+    }
+
+    fn run_paths(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Stop, PlacedFault> {
+        loop {
+            let Some(current) = self.choose(index, policy) else {
+                if self.unblock(index, m)? {
+                    continue;
+                }
+                return Ok(Stop::Waits);
+            };
+            self.enter(m, index, current);
+            let backward = match &mut policy.random {
+                Some(random) => random.below(TURN as usize) as u32,
+                None => TURN,
+            };
+            let mut quota = Quota { instructions: policy.instructions, backward };
+            // SAFETY: the machine points at this path, whose instruction belongs to the function of its frame.
+            let (flow, pc) = unsafe { m.run(self.warps[index].paths[current].pc, &mut quota) };
+            policy.instructions = quota.instructions;
+            let placed = |fault| PlacedFault { fault, warp: index as u32, pc };
+            if policy.instructions == 0 && flow != Flow::Fault {
+                let instructions = m.counters.instructions;
+                let lane = Some(m.mask.trailing_zeros());
+                return Err(placed(RawFault { kind: FaultKind::Budget { instructions }, lane }));
+            }
+            let warp = &mut self.warps[index];
+            match flow {
+                Flow::Next | Flow::Skip | Flow::Jump => {}
+                Flow::Diverge => {
+                    let ins = &m.code.ins[pc as usize];
+                    let (target, meet) = (ins.extra as u32, (ins.extra >> 32) as u32);
+                    let mut groups = [(target, m.taken), (pc + 1, m.mask & !m.taken)];
+                    if let Some(random) = &mut policy.random {
+                        random.shuffle(&mut groups);
+                    }
+                    warp.part(current, meet, &groups);
+                }
+                Flow::Switch => {
+                    let meet = (m.code.ins[pc as usize].extra >> 32) as u32;
+                    let mut groups: Vec<(u32, u32)> = Vec::new();
+                    for lane in lanes(m.mask) {
+                        let target = m.destinations[lane];
+                        match groups.iter_mut().find(|group| group.0 == target) {
+                            Some(group) => group.1 |= 1 << lane,
+                            None => groups.push((target, 1 << lane)),
+                        }
+                    }
+                    groups.reverse();
+                    if let Some(random) = &mut policy.random {
+                        random.shuffle(&mut groups);
+                    }
+                    warp.part(current, meet, &groups);
+                }
+                Flow::Meet => warp.park(current),
+                Flow::Exit => {
+                    warp.exit(current);
+                    self.complete_barriers(m)?;
+                    if self.warps[index].paths.iter().any(|path| path.wait == Wait::Lanes) {
+                        self.gather(index, m)?;
+                    }
+                }
+                Flow::Call => {
+                    warp.paths[current].pc = pc;
+                    self.call(index, current, m).map_err(placed)?;
+                }
+                Flow::Return => self.leave(index, current, m),
+                Flow::Barrier => {
+                    warp.paths[current].pc = pc;
+                    self.arrive(index, current, m).map_err(placed)?;
+                    self.complete_barriers(m)?;
+                }
+                Flow::Gather => {
+                    warp.paths[current].pc = pc;
+                    warp.paths[current].wait = Wait::Lanes;
+                    self.gather(index, m)?;
+                }
+                Flow::Yield => {
+                    let path = &mut warp.paths[current];
+                    path.pc = pc.wrapping_add(1);
+                    path.turns += 1;
+                    let others = warp.paths.iter().filter(|path| path.wait == Wait::Ready).count() > 1;
+                    if others {
+                        let path = warp.paths.remove(current);
+                        warp.paths.insert(0, path);
+                    } else if warp.paths[current].turns >= PATIENCE && warp.has_parked() {
+                        warp.paths[current].turns = 0;
+                        warp.release_parked();
+                    }
+                    return Ok(Stop::Turn);
+                }
+                Flow::Fault => {
+                    let fault = m.fault.take();
+                    return Err(placed(fault.unwrap_or(RawFault { kind: FaultKind::Trap, lane: None })));
+                }
+            }
+        }
+    }
+
+    /// The path to run: the one that was added last, or any.
+    fn choose(&self, index: usize, policy: &mut Policy) -> Option<usize> {
+        let paths = &self.warps[index].paths;
+        match &mut policy.random {
+            None => paths.iter().rposition(|path| path.wait == Wait::Ready),
+            Some(random) => {
+                let ready = paths.iter().filter(|path| path.wait == Wait::Ready).count();
+                let chosen = if ready == 0 { return None } else { random.below(ready) };
+                (0..paths.len()).filter(|&path| paths[path].wait == Wait::Ready).nth(chosen)
+            }
+        }
+    }
+
+    /// Called when no path of a warp can run. Whether one can now.
+    fn unblock(&mut self, index: usize, m: &mut Machine<'_>) -> Result<bool, PlacedFault> {
+        if self.gather(index, m)? {
+            return Ok(true);
+        }
+        let warp = &self.warps[index];
+        if !warp.has_parked() {
+            return Ok(false);
+        }
+        // Lanes that are parked have passed the region in which their siblings wait for the block: if those stand at
+        // an aligned barrier, it is one that not all lanes of the warp reach.
+        if m.checks.barriers {
+            for path in &warp.paths {
+                if matches!(path.wait, Wait::Barrier(_)) && m.code.barrier(path.pc).aligned {
+                    let others = warp.parked().map(|(pc, lanes)| self.waiting(index, pc, lanes, m.code)).collect();
+                    let kind = FaultKind::DivergentBarrier { lanes: path.mask, others };
+                    let fault = RawFault { kind, lane: Some(path.mask.trailing_zeros()) };
+                    return Err(PlacedFault { fault, warp: index as u32, pc: path.pc });
+                }
+            }
+        }
+        self.warps[index].release_parked();
+        Ok(true)
+    }
+
+    fn waiting(&self, warp: usize, pc: u32, lanes: u32, code: &Code) -> Waiting {
+        let (opcode, span) = match code.instruction(pc) {
+            Some(instruction) => (instruction.opcode.clone(), instruction.span),
+            None => ("end".into(), code.functions[0].source.span),
+        };
+        Waiting { block: self.index, warp: warp as u32, lanes, opcode, span }
+    }
+
+    /// Who waits where.
+    pub(crate) fn all_waiting(&self, code: &Code) -> Vec<Waiting> {
+        let mut list = Vec::new();
+        for (index, warp) in self.warps.iter().enumerate() {
+            list.extend(warp.paths.iter().map(|path| self.waiting(index, path.pc, path.mask, code)));
+            list.extend(warp.parked().map(|(pc, lanes)| self.waiting(index, pc, lanes, code)));
+        }
+        list.truncate(LISTED);
+        list
+    }
+
+    /// The fault of a block in which nothing moves.
+    pub(crate) fn stuck(&self, code: &Code) -> PlacedFault {
+        let waiting = self.all_waiting(code);
+        let (mut warp, mut pc, mut mask) = (0, code.functions[0].entry, 1);
+        let mut kind = FaultKind::Deadlock { waiting: waiting.clone() };
+        // Lanes of one warp that wait at different places can only be a barrier or a warp operation under a branch.
+        for (index, here) in self.warps.iter().enumerate() {
+            let Some(first) = here.paths.first() else { continue };
+            if mask == 1 && warp == 0 {
+                (warp, pc, mask) = (index as u32, first.pc, first.mask);
+            }
+            let barrier = here.paths.iter().find(|path| matches!(path.wait, Wait::Barrier(_)));
+            if let Some(path) = barrier
+                && path.mask != here.live
+                && code.barrier(path.pc).aligned
+            {
+                (warp, pc, mask) = (index as u32, path.pc, path.mask);
+                let others = waiting.iter().filter(|other| other.warp == warp && other.lanes != mask);
+                kind = FaultKind::DivergentBarrier { lanes: mask, others: others.cloned().collect() };
+                break;
+            }
+        }
+        PlacedFault { fault: RawFault { kind, lane: Some(mask.trailing_zeros()) }, warp, pc }
+    }
+
+    fn call(&mut self, index: usize, current: usize, m: &mut Machine<'_>) -> Result<(), RawFault> {
+        let warp = &mut self.warps[index];
+        let path = &mut warp.paths[current];
+        let code = m.code;
+        let call = code.ins[path.pc as usize].extra as u32;
+        let caller = &code.functions[code.sites[path.pc as usize].0 as usize];
+        let callee = &code.functions[code.calls[call as usize].function as usize];
+        let Path { join, ref mut context, .. } = *path;
+        if context.stack.len() >= MAX_DEPTH {
+            let kind = FaultKind::CallDepth { depth: MAX_DEPTH as u32 };
+            return Err(RawFault { kind, lane: Some(path.mask.trailing_zeros()) });
+        }
+        let (frame, local) = (context.frame, context.local);
+        context.stack.push(Activation { call, after: path.pc + 1, join, frame, local });
+        context.frame += caller.lines;
+        context.local += u64::from(caller.local_bytes);
+        m.local.reserve(context.local + u64::from(callee.local_bytes));
+        m.local.pass(&code.calls[call as usize].arguments, local, context.local, path.mask);
+        path.join = NOWHERE;
+        path.pc = callee.entry;
+        let end = path.context.frame + callee.lines;
+        warp.reserve(end);
+        Ok(())
+    }
+
+    fn leave(&mut self, index: usize, current: usize, m: &mut Machine<'_>) {
+        let path = &mut self.warps[index].paths[current];
+        // Only the code of a called function ends in a return.
+        let Some(Activation { call, after, join, frame, local }) = path.context.stack.pop() else { return };
+        m.local.pass_back(&m.code.calls[call as usize].results, local, path.context.local, path.mask);
+        path.context.frame = frame;
+        path.context.local = local;
+        path.join = join;
+        path.pc = after;
+    }
+
+    /// Has the path `current`, which is at a barrier instruction, arrive there.
+    fn arrive(&mut self, index: usize, current: usize, m: &mut Machine<'_>) -> Result<(), RawFault> {
+        let path = &mut self.warps[index].paths[current];
+        let op = m.code.barrier(path.pc);
+        let first = path.mask.trailing_zeros();
+        let bad = |text: String| RawFault { kind: FaultKind::BadOperand(text), lane: Some(first) };
+        // SAFETY: the machine still points at this path; lowering gave the rows their widths.
+        let (number, threads, predicate) = unsafe {
+            let first = first as usize % LANES;
+            let number = m.get::<u32>(op.number)[first];
+            let threads = op.threads.map(|row| m.get::<u32>(row)[first]);
+            (number, threads, m.predicate(op.source.0) ^ if op.source.1 { u32::MAX } else { 0 })
+        };
+        if number as usize >= BARRIERS {
+            return Err(bad(format!("barrier {number}; there are {BARRIERS}")));
+        }
+        if let Some(threads) = threads
+            && (threads == 0 || threads % LANES as u32 != 0)
+        {
+            return Err(bad(format!("a barrier of {threads} threads, which is not a multiple of 32")));
+        }
+        let barrier = &mut self.barriers[number as usize];
+        if barrier.active && barrier.threads != threads {
+            return Err(bad(format!("barrier {number} is in use with another number of threads")));
+        }
+        m.counters.barriers += 1;
+        barrier.active = true;
+        barrier.threads = threads;
+        barrier.arrived[index] |= path.mask;
+        if op.reduction != Reduction::None {
+            barrier.set += (predicate & path.mask).count_ones();
+            barrier.asked += path.mask.count_ones();
+        }
+        if op.arrive {
+            path.pc += 1;
+        } else {
+            path.wait = Wait::Barrier(number);
+        }
+        Ok(())
+    }
+
+    /// Lets the threads of every barrier go that is complete.
+    fn complete_barriers(&mut self, m: &mut Machine<'_>) -> Result<(), PlacedFault> {
+        for number in 0..BARRIERS {
+            let barrier = &self.barriers[number];
+            if !barrier.active || !barrier.is_complete(self.warps.iter().map(|warp| warp.live)) {
+                continue;
+            }
+            self.check_barrier(number, m)?;
+            let Barrier { set, asked, .. } = self.barriers[number];
+            self.barriers[number].clear();
+            for index in 0..self.warps.len() {
+                let mut released = 0;
+                for path in 0..self.warps[index].paths.len() {
+                    if self.warps[index].paths[path].wait != Wait::Barrier(number as u32) {
+                        continue;
+                    }
+                    let op = m.code.barrier(self.warps[index].paths[path].pc);
+                    if op.reduction != Reduction::None {
+                        self.enter(m, index, path);
+                        // SAFETY: the machine points at the path; lowering gave the row its width.
+                        unsafe {
+                            match op.reduction {
+                                Reduction::Count => m.put_lanes(op.result, &[set; LANES], m.mask),
+                                Reduction::And => m.put_predicate(op.result, if set == asked { u32::MAX } else { 0 }),
+                                Reduction::Or | Reduction::None => {
+                                    m.put_predicate(op.result, if set != 0 { u32::MAX } else { 0 });
+                                }
+                            }
+                        }
+                    }
+                    let path = &mut self.warps[index].paths[path];
+                    path.wait = Wait::Ready;
+                    path.pc += 1;
+                    path.turns = 0;
+                    released += 1;
+                }
+                if released > 1 {
+                    self.warps[index].unite();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for misuse of a barrier that is complete.
+    fn check_barrier(&self, number: usize, m: &Machine<'_>) -> Result<(), PlacedFault> {
+        let barrier = &self.barriers[number];
+        if barrier.threads.is_some() {
+            return Ok(());
+        }
+        let paths =
+            || self.warps.iter().enumerate().flat_map(|(warp, here)| here.paths.iter().map(move |path| (warp, path)));
+        let waiting = || paths().filter(|(_, path)| path.wait == Wait::Barrier(number as u32));
+        if m.checks.barriers
+            && let Some((warp, first)) = waiting().next()
+            && m.code.barrier(first.pc).aligned
+        {
+            let elsewhere: Vec<_> = waiting()
+                .filter(|(_, path)| path.pc != first.pc && m.code.barrier(path.pc).aligned)
+                .map(|(warp, path)| self.waiting(warp, path.pc, path.mask, m.code))
+                .take(LISTED)
+                .collect();
+            if !elsewhere.is_empty() {
+                let kind = FaultKind::DivergentBarrier { lanes: first.mask, others: elsewhere };
+                let fault = RawFault { kind, lane: Some(first.mask.trailing_zeros()) };
+                return Err(PlacedFault { fault, warp: warp as u32, pc: first.pc });
+            }
+        }
+        if m.checks.exited {
+            let started: u32 = self.warps.iter().map(|warp| warp.started.count_ones()).sum();
+            let arrived: u32 = barrier.arrived.iter().map(|lanes| lanes.count_ones()).sum();
+            if let Some((warp, first)) = waiting().next()
+                && arrived < started
+            {
+                let kind = FaultKind::ExitedThreads { exited: started - arrived };
+                let fault = RawFault { kind, lane: Some(first.mask.trailing_zeros()) };
+                return Err(PlacedFault { fault, warp: warp as u32, pc: first.pc });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the warp operations whose members have all come. Whether there was one.
+    fn gather(&mut self, index: usize, m: &mut Machine<'_>) -> Result<bool, PlacedFault> {
+        let mut any = false;
+        while let Some(group) = self.gathered(index, m)? {
+            any = true;
+            m.exchange = Exchange::NEW;
+            for step in [Step::Contribute, Step::Take] {
+                for &path in &group {
+                    self.enter(m, index, path);
+                    m.exchange.step = step;
+                    let pc = self.warps[index].paths[path].pc;
+                    let ins = &m.code.ins[pc as usize];
+                    // SAFETY: the machine points at the path, and this is its instruction.
+                    let flow = unsafe { (ins.exec)(m, ins) };
+                    if flow == Flow::Fault
+                        && let Some(fault) = m.fault.take()
+                    {
+                        return Err(PlacedFault { fault, warp: index as u32, pc });
+                    }
+                }
+            }
+            for &path in &group {
+                let path = &mut self.warps[index].paths[path];
+                path.wait = Wait::Ready;
+                path.pc += 1;
+                path.turns = 0;
+            }
+            self.warps[index].unite();
+        }
+        Ok(any)
+    }
+
+    /// Paths that wait for each other and together are all members of one warp operation.
+    fn gathered(&mut self, index: usize, m: &mut Machine<'_>) -> Result<Option<Vec<usize>>, PlacedFault> {
+        let waiting: Vec<usize> = (0..self.warps[index].paths.len())
+            .filter(|&path| self.warps[index].paths[path].wait == Wait::Lanes)
+            .collect();
+        let mut members = Vec::new();
+        for &path in &waiting {
+            self.enter(m, index, path);
+            let ins = &m.code.ins[self.warps[index].paths[path].pc as usize];
+            // SAFETY: the machine points at the path, which waits at a collective operation.
+            members.push(unsafe { m.members(ins) });
+        }
+        let paths = &self.warps[index].paths;
+        let opcode = |path: usize| m.code.instruction(paths[path].pc).map(|instruction| &instruction.opcode);
+        for (&first, &mask) in waiting.iter().zip(&members) {
+            let group: Vec<usize> = (waiting.iter().zip(&members))
+                .filter(|&(&path, &other)| other == mask && opcode(path) == opcode(first))
+                .map(|(&path, _)| path)
+                .collect();
+            let present = group.iter().fold(0, |sum, &path| sum | paths[path].mask);
+            if mask & self.warps[index].live & !present == 0 {
+                return Ok(Some(group));
+            }
+        }
+        Ok(None)
+    }
+}
