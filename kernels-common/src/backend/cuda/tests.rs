@@ -1,0 +1,232 @@
+//! What needs a GPU and the backend itself. Each test says so and ends where there is none.
+
+use super::*;
+use crate::launch::LaunchConfig;
+
+/// Adds a x to y, one element a thread.
+const SAXPY: &str = "\
+.version 6.4
+.target sm_75
+.address_size 64
+
+.visible .entry saxpy(
+    .param .u64 x, .param .u64 y, .param .u64 n, .param .f32 a)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<8>;
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.wide.u32 %rd1, %r1, %r2, 0;
+    cvt.u64.u32 %rd2, %r3;
+    add.u64 %rd1, %rd1, %rd2;
+    ld.param.u64 %rd3, [n];
+    setp.ge.u64 %p1, %rd1, %rd3;
+    @%p1 ret;
+    ld.param.u64 %rd4, [x];
+    ld.param.u64 %rd5, [y];
+    ld.param.f32 %f1, [a];
+    shl.b64 %rd6, %rd1, 2;
+    add.u64 %rd4, %rd4, %rd6;
+    add.u64 %rd5, %rd5, %rd6;
+    ld.global.f32 %f2, [%rd4];
+    ld.global.f32 %f3, [%rd5];
+    fma.rn.f32 %f3, %f1, %f2, %f3;
+    st.global.f32 [%rd5], %f3;
+    ret;
+}
+";
+
+fn gpu() -> Option<Cuda> {
+    Cuda::open(0).inspect_err(|error| println!("skipped: {error}")).ok()
+}
+
+fn rejection(cuda: &Cuda, text: &str) -> String {
+    match cuda.load("bad.ptx", text) {
+        Err(error @ Error::PtxRejected { .. }) => {
+            let error = error.to_string();
+            println!("{error}\n");
+            error
+        }
+        Err(error) => panic!("{error:?}"),
+        Ok(_) => panic!("the driver took\n{text}"),
+    }
+}
+
+#[test]
+fn properties_are_complete() {
+    let Some(cuda) = gpu() else { return };
+    let properties = cuda.properties();
+    println!("{properties:#?}");
+    assert!(!properties.name.is_empty());
+    assert_eq!(properties.selector, "cuda:0");
+    assert!(properties.capability >= (5, 0) && properties.driver >= driver::NEEDED);
+    assert!(properties.multiprocessors > 0 && properties.warp_size == 32);
+    assert_eq!(u64::from(properties.max_grid[0]), LaunchConfig::MAX_GRID_X);
+    assert_eq!(u64::from(properties.max_grid[1]), LaunchConfig::MAX_GRID_YZ);
+    assert!(properties.shared_per_block_optin >= properties.shared_per_block && properties.shared_per_block >= 48 << 10);
+    assert!(properties.bus_bandwidth().is_some_and(|bandwidth| bandwidth > 1e10));
+    assert_eq!(list().unwrap()[0], *properties);
+}
+
+#[test]
+fn every_number_of_a_missing_gpu_is_refused() {
+    let Some(_) = gpu() else { return };
+    let found = list().unwrap().len();
+    for ordinal in [found, found + 1, c_int::MAX as usize, usize::MAX] {
+        let error = Cuda::open(ordinal).unwrap_err();
+        assert!(matches!(error, Error::NoDevice { found: there, .. } if there == found), "{error:?}");
+    }
+}
+
+#[test]
+fn a_rejected_module_says_why() {
+    let Some(cuda) = gpu() else { return };
+    let (major, minor) = cuda.properties().capability;
+
+    let error = rejection(&cuda, &SAXPY.replace("6.4", "99.0"));
+    assert!(error.contains("PTX 99.0") && error.contains("update the NVIDIA driver"), "{error}");
+
+    let above = format!("sm_{}", (major + 3) * 10);
+    let error = rejection(&cuda, &SAXPY.replace("6.4", "7.8").replace("sm_75", &above));
+    let has = format!("has {major}.{minor}");
+    assert!(error.contains(&above) && error.contains(&has) && error.contains("compile the kernel for"), "{error}");
+
+    let bad_line = SAXPY.replace("    .reg .pred %p<2>;", "    .wreck %p<2>;");
+    assert_eq!(bad_line.lines().position(|line| line.contains("wreck")), Some(7));
+    let error = rejection(&cuda, &bad_line);
+    assert!(error.contains("line 8") && error.contains("not valid PTX"), "{error}");
+
+    let error = rejection(&cuda, "\0");
+    assert!(error.contains("NUL"), "{error}");
+}
+
+#[test]
+fn freed_memory_of_either_kind() {
+    let Some(cuda) = gpu() else { return };
+    let stream = cuda.create_stream().unwrap();
+    let before = cuda.memory_info().unwrap().0;
+    let bytes = 1 << 30;
+    let ours = cuda.allocate(stream, bytes).unwrap();
+    assert_eq!(ours % 256, 0);
+    // As a program may hand to `DeviceBuffer::from_raw`: memory that is not from a pool.
+    let mut foreign = 0;
+    // SAFETY: the argument can be written to; both allocations are given up unused.
+    unsafe {
+        cuda.bind().unwrap().mem_alloc(&mut foreign, size(bytes)).unwrap();
+        assert!(cuda.memory_info().unwrap().0 + 2 * bytes <= before + (64 << 20));
+        cuda.free(stream, ours);
+        cuda.free(stream, foreign);
+    }
+    cuda.synchronize(stream).unwrap();
+    assert!(cuda.memory_info().unwrap().0 + (64 << 20) >= before);
+    // SAFETY: the stream is used no more.
+    unsafe { cuda.destroy_stream(stream) };
+}
+
+#[test]
+fn too_much_memory_is_a_typed_error() {
+    let Some(cuda) = gpu() else { return };
+    let stream = cuda.create_stream().unwrap();
+    for bytes in [1 << 45, u64::MAX >> 1] {
+        let error = cuda.allocate(stream, bytes).unwrap_err();
+        println!("{error}");
+        assert!(matches!(error, Error::OutOfMemory { memory: MemoryKind::Device, free: Some(_), .. }), "{error:?}");
+    }
+    let error = cuda.allocate_pinned(u64::MAX >> 1, false).unwrap_err();
+    assert!(matches!(error, Error::OutOfMemory { memory: MemoryKind::Pinned, .. }), "{error:?}");
+    // Nothing was broken by it.
+    let address = cuda.allocate(stream, 1).unwrap();
+    // SAFETY: both are given up.
+    unsafe {
+        cuda.free(stream, address);
+        cuda.destroy_stream(stream);
+    }
+}
+
+#[test]
+fn all_shared_memory_is_open_to_a_launch() {
+    let Some(cuda) = gpu() else { return };
+    let module = cuda.load("saxpy.ptx", SAXPY).unwrap();
+    let (kernel, limits) = cuda.kernel(module, "saxpy").unwrap();
+    assert_eq!(limits.threads_per_block, 1024);
+    assert_eq!(limits.dynamic_shared, cuda.properties().shared_per_block_optin);
+    assert_eq!(cuda.blocks_per_multiprocessor(kernel, 128, limits.dynamic_shared).unwrap(), 1);
+    assert!(cuda.blocks_per_multiprocessor(kernel, 128, 0).unwrap() > 1);
+    // SAFETY: the kernel is used no more.
+    unsafe { cuda.unload(module) };
+}
+
+/// Prints what a launch costs the host here, and calling the driver directly, in the same run; and the time until the
+/// first launch of a process.
+#[test]
+fn host_cost_of_a_launch() {
+    const LAUNCHES: u32 = 2_000;
+    const ROUNDS: usize = 15;
+    let start = std::time::Instant::now();
+    let Some(cuda) = gpu() else { return };
+    let opened = start.elapsed();
+    let start = std::time::Instant::now();
+    let module = cuda.load("saxpy.ptx", SAXPY).unwrap();
+    let (kernel, _) = cuda.kernel(module, "saxpy").unwrap();
+    println!("opening {opened:?}, loading {:?}", start.elapsed());
+
+    let stream = cuda.create_stream().unwrap();
+    let n = 256u64;
+    let x = cuda.allocate(stream, 2 * 4 * n).unwrap();
+    let argument = |bytes: [u8; 8], size| Argument { bytes, size, kind: crate::argument::ArgumentKind::Integer };
+    let arguments = [
+        argument(x.to_ne_bytes(), 8),
+        argument((x + 4 * n).to_ne_bytes(), 8),
+        argument(n.to_ne_bytes(), 8),
+        argument(0u64.to_ne_bytes(), 4),
+    ];
+    let config = LaunchConfig::linear(1, 256);
+    let median = |mut launch: Box<dyn FnMut() + '_>| {
+        let mut rounds: Vec<f64> = (0..ROUNDS)
+            .map(|_| {
+                let start = std::time::Instant::now();
+                (0..LAUNCHES).for_each(|_| launch());
+                let time = start.elapsed().as_secs_f64() * 1e9 / f64::from(LAUNCHES);
+                cuda.synchronize(stream).unwrap();
+                time
+            })
+            .collect();
+        rounds.sort_by(f64::total_cmp);
+        rounds[ROUNDS / 2]
+    };
+    // SAFETY: the memory is there, and the arguments are those of the kernel.
+    let here = median(Box::new(|| unsafe { cuda.launch(stream, kernel, &config, &arguments).unwrap() }));
+    let (mut x, mut y, mut n, mut a) = (x, x + 4 * n, n, 0f32);
+    let bare = median(Box::new(|| {
+        let mut parameters = [(&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast(), (&raw mut a).cast()];
+        // SAFETY: as above.
+        let status = unsafe {
+            cudarc::driver::sys::cuLaunchKernel(
+                function(kernel),
+                1,
+                1,
+                1,
+                256,
+                1,
+                1,
+                0,
+                super::stream(stream),
+                parameters.as_mut_ptr(),
+                null_mut(),
+            )
+        };
+        assert_eq!(status as c_uint, 0);
+    }));
+    println!("a launch here {here:.0} ns, cuLaunchKernel {bare:.0} ns, {:.3} times as long", here / bare);
+    // Far above what was measured, so that a busy machine does not fail the test.
+    assert!(here < 3.0 * bare, "{here} {bare}");
+    // SAFETY: all work is done, and all is given up.
+    unsafe {
+        cuda.free(stream, x);
+        cuda.unload(module);
+        cuda.destroy_stream(stream);
+    }
+}

@@ -1,0 +1,280 @@
+//! For programs that use [cudarc](https://docs.rs/cudarc) already: the same context, the same streams, and slices that
+//! change hands without a copy.
+//!
+//! | from cudarc | to here | and back |
+//! |---|---|---|
+//! | `Arc<CudaContext>` | [`Device::from_cudarc`] | [`Device::to_cudarc`] |
+//! | `Arc<CudaStream>` | [`Stream::from_cudarc`] | [`Stream::to_cudarc`] |
+//! | `CudaSlice<T>`, by value | [`DeviceBuffer::from_cudarc`] | [`DeviceBuffer::into_cudarc`] |
+//! | `&CudaSlice<T>`, `CudaView` | [`Stream::lend`] | at the end of the closure |
+//! | `&mut CudaSlice<T>`, `CudaViewMut` | [`Stream::lend_mut`] | at the end of the closure |
+//!
+//! Wherever memory passes from one stream to another, the second waits for an event of the first; the host waits for
+//! nothing.
+//!
+//! ```no_run
+//! use cudarc::driver::CudaContext;
+//! use kernels_common::device::Device;
+//! use kernels_common::stream::Stream;
+//!
+//! // What the program has.
+//! let context = CudaContext::new(0)?;
+//! let theirs = context.new_stream()?;
+//! let x = theirs.clone_htod(&[1.0f32, 2.0, 3.0])?;
+//! let mut y = theirs.alloc_zeros::<f32>(3)?;
+//!
+//! // The kernels of these crates on the same context and the same stream.
+//! let device = Device::from_cudarc(context)?;
+//! let stream = Stream::from_cudarc(&device, theirs.clone())?;
+//! stream.lend(&x.as_view(), |x| {
+//!     stream.lend_mut(&mut y.as_view_mut(), |mut y| y.copy_from_slice(x)) // or a kernel
+//! })?;
+//! assert_eq!(theirs.clone_dtoh(&y)?, [1.0, 2.0, 3.0]);
+//!
+//! // A slice becomes a buffer, and a slice again.
+//! let mut buffer = kernels_common::memory::DeviceBuffer::from_cudarc(&stream, x)?;
+//! buffer.as_slice_mut().fill_zero()?;
+//! let x = buffer.into_cudarc(&theirs)?;
+//! assert_eq!(theirs.clone_dtoh(&x)?, [0.0; 3]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This crate needs cudarc's feature `dynamic-loading`. Cargo unites the features of all users of a crate, so a program
+//! may ask for any CUDA version of cudarc, but not for `dynamic-linking` or `static-linking`.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use cudarc::driver::{
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice,
+};
+
+use crate::backend::RawStream;
+use crate::backend::cuda::{self, Cuda};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::memory::{DeviceBuffer, Slice, SliceMut};
+use crate::stream::Stream;
+
+impl Device {
+    /// The GPU of a context. The context lives for as long as anything that is made from the device.
+    ///
+    /// Devices made by separate calls are different devices, whose streams and buffers do not mix, as with
+    /// [`Device::open`]: make one and clone it.
+    ///
+    /// # Errors
+    /// [`Error::DriverTooOld`], [`Error::DriverIncomplete`], an error of the driver.
+    pub fn from_cudarc(context: Arc<CudaContext>) -> Result<Device> {
+        Ok(Device::new(Cuda::with_context(context)?))
+    }
+
+    /// The context that the device works in; `None` on the simulator. For [`Device::open`] it is the GPU's primary
+    /// context.
+    #[must_use]
+    pub fn to_cudarc(&self) -> Option<Arc<CudaContext>> {
+        self.cuda().map(|cuda| Arc::clone(cuda.context()))
+    }
+
+    fn cuda(&self) -> Option<&Cuda> {
+        let backend: &dyn Any = &*self.inner.backend;
+        backend.downcast_ref()
+    }
+
+    /// Refuses what belongs to another context; `what` names it.
+    fn check_context(&self, context: &CudaContext, what: &'static str) -> Result<()> {
+        match self.cuda() {
+            Some(cuda) if cuda.context().cu_ctx() == context.cu_ctx() => Ok(()),
+            _ => Err(Error::ContextMismatch { what, device: self.properties().selector.clone() }),
+        }
+    }
+}
+
+impl Stream {
+    /// A stream that was made with cudarc, and lives for as long as this one. Work of both sides happens in the order it
+    /// is given.
+    ///
+    /// # Errors
+    /// [`Error::ContextMismatch`] if it belongs to another context than `device`; [`Error::Unsupported`] for cudarc's
+    /// per-thread default stream, which is another stream on every thread.
+    pub fn from_cudarc(device: &Device, stream: Arc<CudaStream>) -> Result<Stream> {
+        const PER_THREAD: u64 = 2;
+        device.check_context(stream.context(), "the stream")?;
+        let raw = cuda::number(stream.cu_stream());
+        if raw == PER_THREAD {
+            let device = device.properties().name.clone();
+            return Err(Error::Unsupported { device, what: "sharing the per-thread default stream" });
+        }
+        Ok(Stream::from_raw(device, RawStream(raw), Some(stream)))
+    }
+
+    /// The cudarc stream that this one was made from. `None` for a stream of [`Device::stream`]: to have a stream on both
+    /// sides, make it from the context ([`Device::to_cudarc`]) with cudarc and take it over with
+    /// [`Stream::from_cudarc`].
+    #[must_use]
+    pub fn to_cudarc(&self) -> Option<Arc<CudaStream>> {
+        self.foreign().and_then(|stream| Arc::clone(stream).downcast().ok())
+    }
+
+    /// Lends a view of cudarc memory to this stream while `work` gives work to it.
+    ///
+    /// That work starts after everything that the view's own stream has been given before, and after tracked writes on
+    /// other cudarc streams. Whatever cudarc does with the memory later starts after that work, also if `work` panics.
+    /// The host waits for nothing.
+    ///
+    /// Where event tracking is switched off (`disable_event_tracking`, which is `unsafe`), cudarc leaves it to its user to
+    /// order the streams other than the view's own; the same holds here.
+    ///
+    /// # Errors
+    /// [`Error::ContextMismatch`] if the view belongs to another context, the error of `work`, an error of the driver.
+    pub fn lend<T: Pod, R>(
+        &self,
+        view: &CudaView<'_, T>,
+        work: impl FnOnce(Slice<'_, T>) -> Result<R>,
+    ) -> Result<R> {
+        let loan = Loan::open(self, view.stream())?;
+        // The guard notes the read in cudarc's event when it is dropped, which also on a panic is before the loan ends.
+        let (address, guard) = view.device_ptr(&loan.here);
+        pending_error(&loan.here)?;
+        let result = work(Slice::new(self, address, view.len()));
+        drop(guard);
+        loan.close(result)
+    }
+
+    /// Lends a view of cudarc memory to this stream, to write; otherwise as [`Stream::lend`].
+    ///
+    /// # Errors
+    /// As [`Stream::lend`].
+    pub fn lend_mut<T: Pod, R>(
+        &self,
+        view: &mut CudaViewMut<'_, T>,
+        work: impl FnOnce(SliceMut<'_, T>) -> Result<R>,
+    ) -> Result<R> {
+        let loan = Loan::open(self, view.stream())?;
+        let len = view.len();
+        let (address, guard) = view.device_ptr_mut(&loan.here);
+        pending_error(&loan.here)?;
+        let result = work(SliceMut::new(self, address, len));
+        drop(guard);
+        loan.close(result)
+    }
+}
+
+/// Memory of the stream `there` in use on the stream `here`. Its end is a fence, also when it is dropped by a panic.
+struct Loan {
+    here: Arc<CudaStream>,
+    there: Arc<CudaStream>,
+    ended: bool,
+}
+
+impl Loan {
+    fn open(stream: &Stream, there: &Arc<CudaStream>) -> Result<Loan> {
+        stream.device().check_context(there.context(), "the view")?;
+        let loan = Loan { here: seen_by_cudarc(stream, there.context()), there: Arc::clone(there), ended: false };
+        join(&loan.here, &loan.there)?;
+        Ok(loan)
+    }
+
+    /// Ends the loan and returns the result of the work, or the error that ending it met.
+    fn close<R>(mut self, result: Result<R>) -> Result<R> {
+        self.ended = true;
+        let ended = self.end();
+        let value = result?;
+        ended?;
+        Ok(value)
+    }
+
+    fn end(&self) -> Result<()> {
+        join(&self.there, &self.here).inspect_err(|_| {
+            // Without an event the host has to wait. If even that fails the device has stopped.
+            let _ = self.here.synchronize();
+        })
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        // By a panic, or where the work did not begin.
+        if !self.ended {
+            let _ = self.end();
+        }
+    }
+}
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// Takes over memory that was allocated with cudarc, without a copy. Work that `stream` gets later waits for what
+    /// cudarc has been told to do with it.
+    ///
+    /// The memory is freed as the driver's `cuMemAlloc` or `cuMemAllocAsync` requires, whichever it came from.
+    ///
+    /// # Errors
+    /// [`Error::ContextMismatch`] if the slice belongs to another context, an error of the driver. The slice is freed
+    /// then.
+    pub fn from_cudarc(stream: &Stream, slice: CudaSlice<T>) -> Result<DeviceBuffer<T>> {
+        stream.device().check_context(slice.context(), "the slice")?;
+        let len = slice.len();
+        if slice.num_bytes() == 0 {
+            // A buffer without bytes holds no memory; what cudarc may have allocated is freed here.
+            drop(slice);
+            // SAFETY: there are no bytes.
+            return Ok(unsafe { DeviceBuffer::from_raw(stream, 0, len) });
+        }
+        let there = Arc::clone(slice.stream());
+        pending_error(&there)?;
+        let here = seen_by_cudarc(stream, there.context());
+        join(&here, &there)?;
+        // Leaking makes `there` wait for tracked work on other streams, which `here` then has to wait for in turn.
+        let address = slice.leak();
+        let fenced = pending_error(&there).and_then(|()| join(&here, &there));
+        if let Err(error) = fenced {
+            // SAFETY: the slice gave up this allocation, which is used no more once its stream is done. If the wait fails
+            // the device has stopped, and the memory goes with the process.
+            let _ = there.synchronize().map(|()| unsafe { cudarc::driver::result::free_sync(address) });
+            return Err(error);
+        }
+        // SAFETY: the slice was the only owner of its allocation, which holds `len` elements, and `stream` waits for all
+        // work on it.
+        Ok(unsafe { DeviceBuffer::from_raw(stream, address, len) })
+    }
+
+    /// Hands the memory over to cudarc, without a copy. Work that `stream` gets later waits for the work on the buffer.
+    ///
+    /// # Errors
+    /// [`Error::ContextMismatch`] if `stream` belongs to another context, an error of the driver. The buffer is freed
+    /// then.
+    pub fn into_cudarc(self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
+        self.stream().device().check_context(stream.context(), "the stream")?;
+        pending_error(stream)?;
+        if self.len() * size_of::<T>() == 0 {
+            return stream.null().map_err(|error| cuda::cudarc_error(error, "cuMemAllocAsync"));
+        }
+        join(stream, &seen_by_cudarc(self.stream(), stream.context()))?;
+        let (address, len) = self.into_raw();
+        // SAFETY: the allocation is the buffer's, which gave it up; it holds `len` elements whose bytes are as valid as
+        // those of any buffer of plain data.
+        Ok(unsafe { stream.upgrade_device_ptr(address, len) })
+    }
+}
+
+/// Our stream as an object of cudarc's, which must not outlive `stream`.
+///
+/// It belongs to the context object of the memory that is to be shared: cudarc keeps note of its streams, and with it
+/// of whether it tracks events, per object.
+fn seen_by_cudarc(stream: &Stream, context: &Arc<CudaContext>) -> Arc<CudaStream> {
+    // SAFETY: the stream belongs to this context, as the callers have checked, and they drop the object before they
+    // return. Order with other work on the stream is by the calls that the callers make.
+    unsafe { context.wrap_borrowed_stream(cuda::stream(stream.raw())) }
+}
+
+/// Makes later work on `later` wait for the work that `earlier` has.
+fn join(later: &CudaStream, earlier: &CudaStream) -> Result<()> {
+    if later.cu_stream() == earlier.cu_stream() {
+        return Ok(());
+    }
+    later.join(earlier).map_err(|error| cuda::cudarc_error(error, "cuStreamWaitEvent"))
+}
+
+/// An error that cudarc met where it could not return it.
+fn pending_error(stream: &CudaStream) -> Result<()> {
+    stream.context().check_err().map_err(|error| cuda::cudarc_error(error, "a call of cudarc"))
+}
