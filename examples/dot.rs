@@ -169,9 +169,14 @@ struct Report {
 struct VariantReport {
     variant: &'static str,
     result: Number,
+    /// The shortest digits that tell the result from its neighbours.
+    #[serde(skip)]
+    shortest: String,
     bits: String,
-    error: Number,
-    bound: Number,
+    #[serde(serialize_with = "json::float")]
+    error: f64,
+    #[serde(serialize_with = "json::float")]
+    bound: f64,
     ok: bool,
     repeatable: bool,
     canonical_bits: Option<String>,
@@ -201,9 +206,10 @@ impl VariantReport {
         Self {
             variant: variant.name(),
             result: Number::from_sum(run.value),
+            shortest: run.value.to_string(),
             bits: json::hex(run.value),
-            error: error.into(),
-            bound: bound.into(),
+            error,
+            bound,
             ok: ok && run.repeatable && canonical_equal != Some(false),
             repeatable: run.repeatable,
             canonical_bits: canonical.map(json::hex),
@@ -232,9 +238,10 @@ impl Report {
         for result in self.results.as_slice() {
             lines.gap();
             lines.add("variant", result.variant);
-            lines.add("result", format_args!("{}, bits {}", result.result, result.bits));
+            lines.add("result", format_args!("{}, bits {}", result.shortest, result.bits));
             let verdict = if result.ok { "ok" } else { "WRONG" };
-            lines.add("error", format_args!("{} of at most {}: {verdict}", result.error, result.bound));
+            let (error, bound) = (report::rounded(result.error), report::rounded(result.bound));
+            lines.add("error", format_args!("{error} of at most {bound}: {verdict}"));
             if !result.repeatable {
                 lines.add("repeated", "other bits: WRONG");
             }

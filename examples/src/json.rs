@@ -32,21 +32,14 @@ impl Number {
     }
 }
 
-/// As Rust writes it: an error of 3·10⁻⁶ as `3e-6`, whole numbers without a point.
+/// With all digits.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Number::Float(value) if *value != 0.0 && value.abs() < 1e-3 => write!(f, "{value:.3e}"),
             Number::Float(value) => write!(f, "{value}"),
             Number::Signed(value) => write!(f, "{value}"),
             Number::Unsigned(value) => write!(f, "{value}"),
         }
-    }
-}
-
-impl From<f64> for Number {
-    fn from(value: f64) -> Self {
-        Number::Float(value)
     }
 }
 
@@ -61,6 +54,14 @@ impl Serialize for Number {
             Number::Unsigned(value) => serializer.serialize_u64(value),
         }
     }
+}
+
+/// An `f64` as [`Number`] writes it.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn float<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    Number::Float(*value).serialize(serializer)
 }
 
 /// The bits of a sum as hexadecimal digits, such as `0x3f800000`.

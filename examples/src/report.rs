@@ -33,17 +33,19 @@ impl fmt::Display for Lines {
     }
 }
 
-/// A table with a head: the first column to the left, the others to the right.
+/// A table with a head: columns of words to the left, then columns of numbers to the right.
 #[derive(Clone, Debug)]
 pub struct Table {
+    words: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with these columns.
     #[must_use]
-    pub fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|&cell| cell.to_owned()).collect()] }
+    pub fn new(words: &[&str], numbers: &[&str]) -> Self {
+        let head = [words, numbers].concat().into_iter().map(str::to_owned).collect();
+        Self { words: words.len(), rows: vec![head] }
     }
 
     /// Adds a row.
@@ -62,9 +64,11 @@ impl fmt::Display for Table {
         for (i, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                match column {
-                    0 => write!(line, "{cell:<width$}")?,
-                    _ => write!(line, "  {cell:>width$}")?,
+                let gap = if column == 0 { "" } else { "  " };
+                if column < self.words {
+                    write!(line, "{gap}{cell:<width$}")?;
+                } else {
+                    write!(line, "{gap}{cell:>width$}")?;
                 }
             }
             write!(f, "{}{}", if i == 0 { "" } else { "\n" }, line.trim_end())?;
@@ -96,6 +100,17 @@ pub fn milliseconds(ms: f64) -> String {
         _ => 1,
     };
     format!("{ms:.decimals$} ms")
+}
+
+/// A number of any size in few digits.
+#[must_use]
+pub fn rounded(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        1.0..1e6 => format!("{value:.1}"),
+        1e-3..1.0 => format!("{value:.4}"),
+        _ => format!("{value:.2e}"),
+    }
 }
 
 /// A bandwidth, and its share of what the memory bus can do where that is known.
@@ -133,9 +148,9 @@ mod tests {
 
     #[test]
     fn tables_are_aligned() {
-        let mut table = Table::new(&["variant", "ms"]);
-        table.row(["stride".to_owned(), "10.5".to_owned()]);
-        assert_eq!(table.to_string(), "variant    ms\nstride   10.5");
+        let mut table = Table::new(&["variant", "result"], &["ms"]);
+        table.row(["stride", "ok", "10.5"].map(str::to_owned));
+        assert_eq!(table.to_string(), "variant  result    ms\nstride   ok      10.5");
     }
 
     #[test]

@@ -122,7 +122,7 @@ fn the_table_is_for_people() {
 fn an_absent_gpu_is_an_error_and_no_reason_to_simulate() {
     let gpu = absent_gpu();
     let execution = run(&["--n", "10", "--json", "--device", &gpu]);
-    assert!(execution.failure(1).contains("sim"), "{execution:?}");
+    assert!(execution.failure(1).contains("device"), "{execution:?}");
 }
 
 #[test]

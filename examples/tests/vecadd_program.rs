@@ -86,7 +86,7 @@ fn the_device_at_hand_is_used() {
 #[test]
 fn an_absent_gpu_is_an_error_and_mistakes_have_code_2() {
     let gpu = absent_gpu();
-    assert!(run(&["--n", "10", "--device", &gpu]).failure(1).contains("sim"));
+    assert!(run(&["--n", "10", "--device", &gpu]).failure(1).contains("device"));
     assert_eq!(run(&["--variant", "canonical"]).code, 2);
     assert_eq!(run(&["--n", "x"]).code, 2);
 }
