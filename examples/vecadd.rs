@@ -262,8 +262,8 @@ impl Report {
                     if operation.ok { "ok" } else { "WRONG" }.to_owned(),
                     report::milliseconds(operation.host_total_ms),
                     report::milliseconds(operation.kernel_total_ms),
-                    operation.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
-                    operation.gbps.map_or_else(String::new, |gbps| format!("{gbps:.2}")),
+                    operation.speedup.map_or_else(String::new, report::rounded),
+                    operation.gbps.map_or_else(String::new, report::rounded),
                     operation.bus_share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share)),
                     total_ms.map_or_else(String::new, report::milliseconds),
                 ]);

@@ -119,8 +119,7 @@ pub fn bandwidth(gigabytes_per_second: Option<f64>, properties: &Properties) -> 
     let Some(rate) = gigabytes_per_second else {
         return "too short to measure".to_owned();
     };
-    let decimals = if rate < 100.0 { 2 } else { 0 };
-    let text = format!("{rate:.decimals$} GB/s");
+    let text = format!("{} GB/s", rounded(rate));
     match (bus_share(gigabytes_per_second, properties), properties.bus_bandwidth()) {
         (Some(share), Some(bus)) => format!("{text}, {:.1} % of the bus limit of {:.0} GB/s", 100.0 * share, bus / 1e9),
         _ => text,
