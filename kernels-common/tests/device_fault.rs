@@ -23,8 +23,9 @@ const STRAY: &str = "\
 
     ld.param.u64 %rd1, [x];
     cvta.to.global.u64 %rd2, %rd1;
+    add.s64 %rd2, %rd2, 1099511627776;
     mov.u32 %r1, 7;
-    st.global.u32 [%rd2+1099511627776], %r1;
+    st.global.u32 [%rd2], %r1;
     ret;
 }
 ";

@@ -45,7 +45,8 @@ impl Report {
     /// The lines for one selector.
     fn of(&self, selector: &str) -> Vec<&str> {
         let prefix = format!("{selector}> ");
-        let lines: Vec<&str> = self.0.lines().filter_map(|line| line.split_once(&prefix)).map(|(_, line)| line).collect();
+        let lines: Vec<&str> =
+            self.0.lines().filter_map(|line| line.split_once(&prefix)).map(|(_, line)| line).collect();
         assert!(!lines.is_empty(), "nothing about `{selector}` in:\n{}", self.0);
         lines
     }
@@ -114,7 +115,8 @@ fn files_that_are_no_libraries() {
     }
     let folder = TempDir::new().unwrap();
     for name in ["cuda", "nvcuda"].iter().flat_map(|library| cudarc::get_lib_name_candidates(library)) {
-        std::fs::write(folder.path().join(name), "not a library, and longer than the header of one\n".repeat(9)).unwrap();
+        std::fs::write(folder.path().join(name), "not a library, and longer than the header of one\n".repeat(9))
+            .unwrap();
     }
     run_child("files_that_are_no_libraries", folder.path()).expect("NoDriver", "Install an NVIDIA driver");
 }

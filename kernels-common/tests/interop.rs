@@ -34,11 +34,11 @@ LOOP:
     add.u32 %r1, %r1, 1;
     setp.lt.u32 %p1, %r1, 1000000;
     @%p1 bra LOOP;
-    // Always one, but the compiler cannot know it from the loop.
-    or.b32 %r2, %r2, 1;
-    and.b32 %r2, %r2, 1;
     ld.global.u32 %r3, [%rd1];
-    add.u32 %r3, %r3, %r2;
+    add.u32 %r3, %r3, 1;
+    // Never so, but the compiler cannot know it and leave out the loop.
+    setp.eq.u32 %p1, %r2, 305419896;
+    @%p1 add.u32 %r3, %r3, 1;
     st.global.u32 [%rd1], %r3;
     ret;
 }
