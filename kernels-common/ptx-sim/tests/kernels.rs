@@ -97,7 +97,9 @@ fn transposes() {
             let shape = Launch { grid: [3, 2, 1], block: [32, 8, 1], ..Launch::default() };
             device.launch(name, shape, Params::new().add(dx).add(out).add(width as u32).add(height as u32));
             let y = device.download::<f32>(out, width * height);
-            assert!((0..height).all(|row| (0..width).all(|column| y[column * height + row] == x[row * width + column])));
+            assert!(
+                (0..height).all(|row| (0..width).all(|column| y[column * height + row] == x[row * width + column]))
+            );
         }
     }
 }

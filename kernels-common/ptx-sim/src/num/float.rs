@@ -7,9 +7,18 @@
 pub(crate) const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 /// `x`, or the canonical NaN.
+///
+/// NaNs are told by their bits: the compiler takes all NaNs for equally good and would drop a choice between two.
 #[inline(always)]
 pub(crate) fn canonical(x: f32) -> f32 {
-    if x.is_nan() { NAN } else { x }
+    let bits = x.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { NAN.to_bits() } else { bits })
+}
+
+/// Whether these are the bits of a double-precision NaN.
+#[inline(always)]
+fn is_nan64(bits: u64) -> bool {
+    bits & 0x7fff_ffff_ffff_ffff > 0x7ff0_0000_0000_0000
 }
 
 /// A subnormal number becomes a zero of its sign.
@@ -36,9 +45,10 @@ pub(crate) fn saturate64(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn nan64(operands: [f64; 3], r: f64) -> f64 {
     const QUIET: u64 = 1 << 51;
-    let mut bits = if r.is_nan() { 0xfff8_0000_0000_0000 } else { r.to_bits() };
-    for x in operands.into_iter().rev() {
-        bits = if x.is_nan() { x.to_bits() | QUIET } else { bits };
+    let r = r.to_bits();
+    let mut bits = if is_nan64(r) { 0xfff8_0000_0000_0000 } else { r };
+    for x in operands.map(f64::to_bits).into_iter().rev() {
+        bits = if is_nan64(x) { x | QUIET } else { bits };
     }
     f64::from_bits(bits)
 }

@@ -1,0 +1,27 @@
+use crate::harness::*;
+
+#[test]
+fn copies() {
+    check("mov.b16", &[Int(16)], Int(16), |[a, ..]| a);
+    check("mov.b32", &[Int(32)], Int(32), |[a, ..]| a);
+    check("mov.f64", &[F64], F64, |[a, ..]| a);
+    check_text("mov.f32 {d}, 0f3F800000;", &[Int(32)], Int(32), |_| 0x3f80_0000);
+    check_text("mov.f64 {d}, 0dBFF8000000000000;", &[Int(32)], Int(64), |_| 0xbff8_0000_0000_0000);
+    check_text("mov.u64 {d}, 0x123456789abcdef0;", &[Int(32)], Int(64), |_| 0x1234_5678_9abc_def0);
+    check_text("mov.u16 {d}, 65535;", &[Int(32)], Int(16), |_| 0xffff);
+}
+
+#[test]
+fn packing() {
+    check_text("mov.b32 {d}, {{a}, {b}};", &[Int(16); 2], Int(32), |[a, b, _]| a | b << 16);
+    check_text("mov.b64 {d}, {{a}, {b}};", &[Int(32); 2], Int(64), |[a, b, _]| a | b << 32);
+    check_text("mov.b64 {d}, {{a}, {b}, {b}, {a}};", &[Int(16); 2], Int(64), |[a, b, _]| {
+        a | b << 16 | b << 32 | a << 48
+    });
+    check_text("mov.b32 {%h0, {d}}, {a};", &[Int(32)], Int(16), |[a, ..]| a >> 16);
+    check_text("mov.b32 {{d}, %h0}, {a};", &[Int(32)], Int(16), |[a, ..]| a);
+    check_text("mov.b64 {{d}, %r0}, {a};", &[Int(64)], Int(32), |[a, ..]| a);
+    check_text("mov.b64 {%r0, {d}}, {a};", &[Int(64)], Int(32), |[a, ..]| a >> 32);
+    check_text("mov.b64 {_, {d}}, {a};", &[Int(64)], Int(32), |[a, ..]| a >> 32);
+    check_text("mov.b64 {%h0, %h1, {d}, %h3}, {a};", &[Int(64)], Int(16), |[a, ..]| a >> 32);
+}
