@@ -46,9 +46,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cudarc::driver::{
-    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice,
-};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice};
 
 use crate::backend::RawStream;
 use crate::backend::cuda::{self, Cuda};
@@ -127,11 +125,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::ContextMismatch`] if the view belongs to another context, the error of `work`, an error of the driver.
-    pub fn lend<T: Pod, R>(
-        &self,
-        view: &CudaView<'_, T>,
-        work: impl FnOnce(Slice<'_, T>) -> Result<R>,
-    ) -> Result<R> {
+    pub fn lend<T: Pod, R>(&self, view: &CudaView<'_, T>, work: impl FnOnce(Slice<'_, T>) -> Result<R>) -> Result<R> {
         let loan = Loan::open(self, view.stream())?;
         // The guard notes the read in cudarc's event when it is dropped, which also on a panic is before the loan ends.
         let (address, guard) = view.device_ptr(&loan.here);

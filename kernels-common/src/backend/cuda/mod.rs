@@ -228,11 +228,8 @@ impl Backend for Cuda {
         // SAFETY: the argument can be written to.
         unsafe { driver.mem_host_alloc(&mut pointer, size(bytes), flags) }
             .map_err(|error| pool::named(error, MemoryKind::Pinned, bytes, None))?;
-        let host = NonNull::new(pointer.cast()).ok_or(Error::OutOfMemory {
-            memory: MemoryKind::Pinned,
-            bytes,
-            free: None,
-        })?;
+        let host =
+            NonNull::new(pointer.cast()).ok_or(Error::OutOfMemory { memory: MemoryKind::Pinned, bytes, free: None })?;
         let mut device = 0;
         // SAFETY: the allocation is mapped. If it cannot be named, nobody knows it and it is freed.
         unsafe {
@@ -379,7 +376,16 @@ impl Backend for Cuda {
                 )
             } else {
                 driver.launch(
-                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters,
+                    function,
+                    grid_x,
+                    grid_y,
+                    grid_z,
+                    block_x,
+                    block_y,
+                    block_z,
+                    shared,
+                    stream,
+                    parameters,
                     null_mut(),
                 )
             }

@@ -1,0 +1,165 @@
+//! Work on several streams: nothing is read before it is written, and no memory is used again before its work is done.
+
+use kernels_common::device::BackendKind;
+use kernels_common::error::Result;
+use kernels_common::launch::LaunchConfig;
+use kernels_common::memory::{Slice, SliceMut};
+use kernels_common::module::{self, Kernel};
+use kernels_common::stream::Stream;
+use kernels_common::testing::devices;
+
+/// Copies x to y after `steps` steps of doing nothing: whoever does not wait for it is too early.
+const SLOW_COPY: &str = "\
+.version 6.4
+.target sm_75
+.address_size 64
+
+.visible .entry slow_copy(
+    .param .u64 .ptr .global .align 4 x,
+    .param .u64 .ptr .global .align 4 y,
+    .param .u32 n,
+    .param .u32 steps
+)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<4>;
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.u32 %r1, %r1, %r2, %r3;
+    ld.param.u32 %r2, [n];
+    setp.ge.u32 %p1, %r1, %r2;
+    @%p1 ret;
+    ld.param.u32 %r4, [steps];
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    mov.u32 %r5, 0;
+    mov.u32 %r6, 1;
+$wait:
+    mul.lo.u32 %r6, %r6, 1664525;
+    add.u32 %r6, %r6, 1013904223;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p2, %r5, %r4;
+    @%p2 bra $wait;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.u64 %rd1, %rd1, %rd3;
+    add.u64 %rd2, %rd2, %rd3;
+    ld.global.u32 %r7, [%rd1];
+    // Never so, but the compiler cannot know it and leave out the loop.
+    setp.eq.u32 %p2, %r6, 305419896;
+    @%p2 add.u32 %r7, %r7, 1;
+    st.global.u32 [%rd2], %r7;
+    ret;
+}
+";
+
+struct SlowCopy {
+    kernel: Kernel,
+    steps: u32,
+}
+
+impl SlowCopy {
+    fn new(stream: &Stream) -> SlowCopy {
+        let [kernel] = module::load_text(stream, "slow_copy.ptx", SLOW_COPY, ["slow_copy"]).unwrap();
+        // Some milliseconds of a GPU. The simulator is done before it returns, whatever the number.
+        let steps = if stream.device().properties().backend == BackendKind::Cuda { 1_000_000 } else { 10 };
+        SlowCopy { kernel, steps }
+    }
+
+    fn run(&self, from: Slice<'_, u32>, to: SliceMut<'_, u32>) -> Result<()> {
+        assert_eq!(from.len(), to.len());
+        let config = LaunchConfig::covering(from.len() as u64, 256)?;
+        let n = from.len() as u32;
+        // SAFETY: the kernel keeps to the n elements of both.
+        unsafe { self.kernel.launch(config, (from, to, n, self.steps)) }
+    }
+}
+
+#[test]
+fn memory_is_not_reused_before_its_work_is_done() {
+    const LEN: usize = 10_000;
+    for device in devices() {
+        let (a, b) = (device.stream().unwrap(), device.stream().unwrap());
+        let slow = SlowCopy::new(&b);
+        for round in 0..10u32 {
+            let mut x = a.upload(&vec![round + 1; LEN]).unwrap();
+            x.move_to(&b).unwrap();
+            let mut y = b.alloc_uninit::<u32>(LEN).unwrap();
+            slow.run(x.as_slice(), y.as_slice_mut()).unwrap();
+            // Freed while the kernel reads it, and asked for again at once on either stream.
+            drop(x);
+            let others: Vec<_> = [&a, &b, &a, &b].iter().map(|stream| stream.upload(&vec![99; LEN]).unwrap()).collect();
+            assert_eq!(y.download().unwrap(), vec![round + 1; LEN]);
+            assert!(others.iter().all(|other| other.download().unwrap() == vec![99; LEN]));
+        }
+    }
+}
+
+#[test]
+fn a_buffer_that_moves_takes_its_work_along() {
+    const LEN: usize = 1000;
+    for device in devices() {
+        let (a, b) = (device.stream().unwrap(), device.stream().unwrap());
+        let (slow, slow_back) = (SlowCopy::new(&a), SlowCopy::new(&b));
+        let x = a.upload(&vec![7u32; LEN]).unwrap();
+        for _ in 0..10 {
+            let mut y = a.alloc_zeros::<u32>(LEN).unwrap();
+            slow.run(x.as_slice(), y.as_slice_mut()).unwrap();
+            y.move_to(&b).unwrap();
+            let mut z = b.alloc_zeros::<u32>(LEN).unwrap();
+            slow_back.run(y.as_slice(), z.as_slice_mut()).unwrap();
+            z.move_to(&a).unwrap();
+            assert_eq!(z.download().unwrap(), vec![7; LEN]);
+        }
+    }
+}
+
+#[test]
+fn a_copy_on_one_stream_is_seen_by_a_kernel_on_another() {
+    const LEN: usize = 100_000;
+    for device in devices() {
+        let gpu = device.properties().backend == BackendKind::Cuda;
+        let (a, b) = (device.stream().unwrap(), device.stream().unwrap());
+        let kernel = SlowCopy { steps: 1, ..SlowCopy::new(&b) };
+        let mut x = a.alloc_zeros::<u32>(LEN).unwrap();
+        let mut y = b.alloc_zeros::<u32>(LEN).unwrap();
+        let mut host = vec![0u32; LEN];
+        for round in 0..if gpu { 1000 } else { 5 } {
+            host.fill(round);
+            a.scope(|scope| {
+                scope.copy_to_device(&host, x.as_slice_mut())?;
+                x.move_to(&b)?;
+                kernel.run(x.as_slice(), y.as_slice_mut())
+            })
+            .unwrap();
+            assert_eq!(
+                (y.slice(LEN - 1..).unwrap().download().unwrap(), y.slice(..1).unwrap().download().unwrap()),
+                (vec![round], vec![round])
+            );
+            x.move_to(&a).unwrap();
+        }
+    }
+}
+
+#[test]
+fn buffers_of_many_threads_do_not_mix() {
+    for device in devices() {
+        std::thread::scope(|scope| {
+            for thread in 0..8u32 {
+                scope.spawn(move || {
+                    let stream = device.stream().unwrap();
+                    let slow = SlowCopy { steps: 100, ..SlowCopy::new(&stream) };
+                    for round in 0..20 {
+                        let len = 1 + (thread as usize * 977 + round * 331) % 5000;
+                        let x = stream.upload(&vec![thread; len]).unwrap();
+                        let mut y = stream.alloc_zeros(len).unwrap();
+                        slow.run(x.as_slice(), y.as_slice_mut()).unwrap();
+                        drop(x);
+                        assert_eq!(y.download().unwrap(), vec![thread; len]);
+                    }
+                });
+            }
+        });
+    }
+}
