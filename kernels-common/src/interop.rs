@@ -39,8 +39,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate needs cudarc's feature `dynamic-loading`. Cargo unites the features of all users of a crate, so a program
-//! may ask for any CUDA version of cudarc, but not for `dynamic-linking` or `static-linking`.
+//! Cargo unites the features of all users of a crate. A program may therefore ask for any CUDA version of cudarc (one; cudarc
+//! compiles with no more), and this crate follows. A program that asks for none gets that of the nvcc on its path, or
+//! the newest; the environment variable `CUDARC_CUDA_VERSION`, such as `12000`, says otherwise. What it cannot ask for is
+//! `dynamic-linking` or `static-linking`: this crate needs `dynamic-loading`, so that programs start without a driver.
 
 use std::any::Any;
 use std::sync::Arc;
