@@ -281,10 +281,10 @@ impl Backend for Cuda {
         // The default stream's handles are null and 1. The driver cannot tie memory to it; where the host may use the
         // memory at any time, it need not.
         if raw.0 <= 1 {
-            return match self.properties.concurrent_managed_access {
-                true => Ok(()),
-                false => Err(self.unsupported("unified memory on the default stream")),
-            };
+            if self.properties.concurrent_managed_access {
+                return Ok(());
+            }
+            return Err(self.unsupported("unified memory on the default stream"));
         }
         // SAFETY: the stream and the memory are alive. Length 0: all of it.
         unsafe { self.bind()?.stream_attach(stream(raw), memory.device, 0, ATTACH_SINGLE) }
