@@ -50,7 +50,7 @@ impl Ptx {
 
 /// The PTX texts that a build script made with `kernels-build`, as a `&'static [Ptx]`: one for each compute capability.
 ///
-/// ```ignore-in-docs-only-because-it-needs-a-build-script
+/// ```text
 /// const PTX: &[kernels_common::module::Ptx] = kernels_common::ptx!("dot");
 /// ```
 #[macro_export]
