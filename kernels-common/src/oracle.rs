@@ -60,11 +60,13 @@ impl TwoSum {
     }
 
     fn parts(mut self) -> (f64, f64) {
-        // The low part may have grown beyond the last bit of the high part.
         let low = std::mem::take(&mut self.low);
-        self.add(low);
         // Infinities and NaN make the low part NaN; the high part then says all there is to say.
-        if self.low.is_finite() { (self.high, self.low) } else { (self.high, 0.0) }
+        if low.is_finite() {
+            // It may have grown beyond the last bit of the high part.
+            self.add(low);
+        }
+        (self.high, self.low)
     }
 }
 
