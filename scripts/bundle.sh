@@ -5,8 +5,8 @@
 #   bash scripts/bundle.sh            here
 #   bash gpu-bundle/run-tests.sh      there (see its head for options)
 #
-# Left out: kernels-build, which has nothing to do with a GPU, and test targets named compile_fail*, which call
-# Cargo.
+# Left out: kernels-build and ptx-sim, which have nothing to do with a GPU, and test targets named compile_fail*,
+# which call Cargo.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,7 +16,7 @@ limit_mib=64
 messages=$(mktemp)
 trap 'rm -f "$messages"' EXIT
 echo "Building tests and examples ..."
-cargo test --workspace --exclude kernels-build --release --no-run --message-format=json-render-diagnostics >"$messages"
+cargo test --workspace --exclude kernels-build --exclude ptx-sim --release --no-run --message-format=json-render-diagnostics >"$messages"
 
 rm -rf "$bundle"
 mkdir -p "$bundle/tests" "$bundle/examples"
