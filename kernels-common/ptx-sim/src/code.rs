@@ -165,8 +165,6 @@ pub(crate) struct Code {
     pub(crate) static_shared: u32,
     /// Where dynamic shared memory starts: `static_shared`, aligned as its declaration asks.
     pub(crate) dynamic_shared: u32,
-    /// Uses the workspace of a cooperative launch.
-    pub(crate) cooperative: bool,
 }
 
 impl Code {

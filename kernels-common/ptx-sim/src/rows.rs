@@ -53,10 +53,6 @@ impl Row {
     pub(crate) fn offset(self) -> usize {
         (self.0 & !3) as usize
     }
-
-    pub(crate) fn is_constant(self) -> bool {
-        self.bank() != Bank::Frame as usize
-    }
 }
 
 /// How a lane's value is kept: `u32` or `u64`.

@@ -1,6 +1,7 @@
 //! Arithmetic: functions of lanes lifted to rows.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::level::{Level, Run, exec};
@@ -24,18 +25,62 @@ struct Op2<A, B, R, F>(PhantomData<(A, B, R, F)>);
 struct Op3<A, B, C, R, F>(PhantomData<(A, B, C, R, F)>);
 struct Compare<A, F>(PhantomData<(A, F)>);
 
+/// A row that is being computed. It is not the destination itself, which may be an operand as well.
+type Fresh<R> = [MaybeUninit<R>; LANES];
+
+/// A computed row.
+///
+/// # Safety
+/// Every lane must have been written.
+#[inline(always)]
+unsafe fn complete<R: Raw>(fresh: &Fresh<R>) -> &[R; LANES] {
+    // SAFETY: the caller's promise; the layouts are the same.
+    unsafe { &*std::ptr::from_ref(fresh).cast() }
+}
+
+// The loops are functions of their own, so that the compiler knows from the parameters that rows do not overlap.
+
+#[inline(always)]
+fn map1<A: Lane, R: Lane>(f: impl Fn(A) -> R, a: &[A::Raw; LANES], result: &mut Fresh<R::Raw>) {
+    for lane in 0..LANES {
+        result[lane].write(f(A::from_raw(a[lane])).into_raw());
+    }
+}
+
+#[inline(always)]
+fn map2<A: Lane, B: Lane, R: Lane>(
+    f: impl Fn(A, B) -> R,
+    a: &[A::Raw; LANES],
+    b: &[B::Raw; LANES],
+    result: &mut Fresh<R::Raw>,
+) {
+    for lane in 0..LANES {
+        result[lane].write(f(A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw());
+    }
+}
+
+#[inline(always)]
+fn map3<A: Lane, B: Lane, C: Lane, R: Lane>(
+    f: impl Fn(A, B, C) -> R,
+    a: &[A::Raw; LANES],
+    b: &[B::Raw; LANES],
+    c: &[C::Raw; LANES],
+    result: &mut Fresh<R::Raw>,
+) {
+    for lane in 0..LANES {
+        let (a, b, c) = (A::from_raw(a[lane]), B::from_raw(b[lane]), C::from_raw(c[lane]));
+        result[lane].write(f(a, b, c).into_raw());
+    }
+}
+
 impl<A: Lane, R: Lane, F: Fn(A) -> R + Copy> Run for Op1<A, R, F> {
     #[inline(always)]
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
-        let mut result = [R::Raw::default(); LANES];
-        // SAFETY: `op1` was given a value of `F`; the rest is the caller's promise.
+        let mut result = [MaybeUninit::uninit(); LANES];
+        // SAFETY: `op1` was given a value of `F`; `map1` writes all lanes; the rest is the caller's promise.
         unsafe {
-            let f = conjure::<F>();
-            let a = m.get::<A::Raw>(ins.rows[1]);
-            for lane in 0..LANES {
-                result[lane] = f(A::from_raw(a[lane])).into_raw();
-            }
-            m.put(ins.rows[0], &result);
+            map1::<A, R>(conjure::<F>(), m.get(ins.rows[1]), &mut result);
+            m.put(ins.rows[0], complete(&result));
         }
         Flow::Next
     }
@@ -44,16 +89,11 @@ impl<A: Lane, R: Lane, F: Fn(A) -> R + Copy> Run for Op1<A, R, F> {
 impl<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R + Copy> Run for Op2<A, B, R, F> {
     #[inline(always)]
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
-        let mut result = [R::Raw::default(); LANES];
+        let mut result = [MaybeUninit::uninit(); LANES];
         // SAFETY: as for `Op1`.
         unsafe {
-            let f = conjure::<F>();
-            let a = m.get::<A::Raw>(ins.rows[1]);
-            let b = m.get::<B::Raw>(ins.rows[2]);
-            for lane in 0..LANES {
-                result[lane] = f(A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw();
-            }
-            m.put(ins.rows[0], &result);
+            map2::<A, B, R>(conjure::<F>(), m.get(ins.rows[1]), m.get(ins.rows[2]), &mut result);
+            m.put(ins.rows[0], complete(&result));
         }
         Flow::Next
     }
@@ -62,17 +102,12 @@ impl<A: Lane, B: Lane, R: Lane, F: Fn(A, B) -> R + Copy> Run for Op2<A, B, R, F>
 impl<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R + Copy> Run for Op3<A, B, C, R, F> {
     #[inline(always)]
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
-        let mut result = [R::Raw::default(); LANES];
+        let mut result = [MaybeUninit::uninit(); LANES];
         // SAFETY: as for `Op1`.
         unsafe {
-            let f = conjure::<F>();
-            let a = m.get::<A::Raw>(ins.rows[1]);
-            let b = m.get::<B::Raw>(ins.rows[2]);
-            let c = m.get::<C::Raw>(ins.rows[3]);
-            for lane in 0..LANES {
-                result[lane] = f(A::from_raw(a[lane]), B::from_raw(b[lane]), C::from_raw(c[lane])).into_raw();
-            }
-            m.put(ins.rows[0], &result);
+            let (a, b, c) = (m.get(ins.rows[1]), m.get(ins.rows[2]), m.get(ins.rows[3]));
+            map3::<A, B, C, R>(conjure::<F>(), a, b, c, &mut result);
+            m.put(ins.rows[0], complete(&result));
         }
         Flow::Next
     }
@@ -90,7 +125,7 @@ impl<A: Lane, F: Fn(A, A) -> bool + Copy> Run for Compare<A, F> {
             for lane in 0..LANES {
                 bits |= if f(A::from_raw(a[lane]), A::from_raw(b[lane])) { BIT[lane] } else { 0 };
             }
-            m.put_predicate(ins.rows[0], bits);
+            m.put_predicate(ins.rows[0], bits ^ ins.extra as u32);
         }
         Flow::Next
     }
@@ -111,7 +146,7 @@ pub(crate) fn op3<A: Lane, B: Lane, C: Lane, R: Lane, F: Fn(A, B, C) -> R + Copy
     exec::<Op3<A, B, C, R, F>>(level)
 }
 
-/// The predicate `rows[0] = f(rows[1], rows[2])`.
+/// The predicate `rows[0] = f(rows[1], rows[2])`, negated if `extra` is all ones.
 pub(crate) fn compare<A: Lane, F: Fn(A, A) -> bool + Copy>(level: Level, _: F) -> Exec {
     exec::<Compare<A, F>>(level)
 }

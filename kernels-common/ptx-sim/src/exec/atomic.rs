@@ -3,10 +3,10 @@
 //! The lanes of a warp take their turns in ascending order.
 
 use super::level::Run;
-use super::memory::{Addressing, EXTRA_SHIFT};
-use super::{Flow, Machine};
+use super::memory::{Addresses, Addressing, EXTRA_SHIFT};
+use super::{Flow, Machine, global, shared};
 use crate::code::Ins;
-use crate::fault::{MemorySpace, Operation};
+use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::rows::{LANES, lanes};
 
 /// New value in memory from the old one and up to two operands, all as raw bits.
@@ -42,6 +42,13 @@ impl Run for Atomic {
                 (MemorySpace::Global, false) => m.counters.global_reductions += 1,
                 _ => m.counters.shared_atomics += 1,
             }
+            let width = u64::from(op.bytes);
+            let hosts = match space {
+                MemorySpace::Global => global::reach(m, addresses, mask, width, Operation::Atomic),
+                MemorySpace::Shared => shared::reach(m, addresses, mask, width, Operation::Atomic),
+                _ => return m.not_atomic(addresses, mask, op.bytes, space),
+            };
+            let Some(hosts) = hosts else { return Flow::Fault };
             let mut old = [0u64; LANES];
             for lane in lanes(mask) {
                 // SAFETY: the caller's promise; the size of the value tells the width of its rows.
@@ -53,21 +60,10 @@ impl Run for Atomic {
                         (u64::from(b), u64::from(c))
                     }
                 };
-                let (address, bytes) = (addresses[lane], u64::from(op.bytes));
-                let host = match space {
-                    MemorySpace::Global => m.global_lane(address, bytes, Operation::Atomic, lane).map(|region| {
-                        // SAFETY: the region holds the address.
-                        unsafe { region.host.add((address - region.start) as usize) }
-                    }),
-                    _ => m.shared_lane(address, bytes, Operation::Atomic, lane),
-                };
-                let host = match host {
-                    Ok(host) => host,
-                    Err(true) => return Flow::Fault,
-                    Err(false) => continue,
-                };
-                // SAFETY: the range was found to lie within an allocation, or within shared memory.
-                old[lane] = unsafe { exchange(host, op, b, c) };
+                if !hosts[lane].is_null() {
+                    // SAFETY: the value is within an allocation, or within shared memory.
+                    old[lane] = unsafe { exchange(hosts[lane], op, b, c) };
+                }
             }
             if op.result {
                 // SAFETY: the caller's promise.
@@ -81,6 +77,15 @@ impl Run for Atomic {
             }
             Flow::Next
         })
+    }
+}
+
+impl Machine<'_> {
+    #[cold]
+    fn not_atomic(&mut self, addresses: &Addresses, mask: u32, bytes: u32, space: MemorySpace) -> Flow {
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let access = Access { operation: Operation::Atomic, space, address: addresses[lane], bytes };
+        self.fail(FaultKind::OutOfBounds { access, place: None }, lane)
     }
 }
 

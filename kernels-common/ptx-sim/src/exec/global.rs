@@ -1,7 +1,7 @@
 //! Global memory as a warp sees it.
 
 use super::Machine;
-use super::memory::{Addresses, Element, Loaded, Pattern, pattern, splat};
+use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, extent, load_run, pattern, store_run};
 use crate::fault::{Access, MemorySpace, Operation};
 use crate::memory::Region;
 use crate::rows::{LANES, lanes};
@@ -9,9 +9,16 @@ use crate::rows::{LANES, lanes};
 /// Log2 of the bytes of a sector.
 const SECTOR: u32 = 5;
 
-/// Distinct sectors that the accesses touch. `width` is at most 16 and divides the addresses, so that each access lies
-/// within one sector; if it does not (unchecked misaligned accesses), its first byte counts.
-pub(crate) fn sectors(addresses: &Addresses, mask: u32) -> u64 {
+/// Distinct sectors that accesses of `width` bytes touch. `width` is at most 16 and divides the addresses, so that each
+/// access lies within one sector; if it does not (unchecked misaligned accesses), its first byte counts.
+pub(crate) fn sectors(addresses: &Addresses, mask: u32, width: u64) -> u64 {
+    if let Pattern::Strided { first, count, stride } = pattern(addresses, mask, width) {
+        if stride.unsigned_abs() >= 1 << SECTOR {
+            return count as u64;
+        }
+        let (one, other) = (addresses[first] >> SECTOR, addresses[first + count - 1] >> SECTOR);
+        return one.abs_diff(other) + 1;
+    }
     let mut list = [0u64; LANES];
     let mut count = 0;
     let mut sorted = true;
@@ -52,21 +59,7 @@ impl Machine<'_> {
         allowed.then_some(region)
     }
 
-    /// The same for one lane. `Err(true)` is a fault that has been reported, `Err(false)` an access to be dropped.
-    #[inline]
-    pub(crate) fn global_lane(
-        &mut self,
-        address: u64,
-        bytes: u64,
-        operation: Operation,
-        lane: usize,
-    ) -> Result<Region, bool> {
-        match self.global(address, bytes, operation) {
-            Some(region) => Ok(region),
-            None => Err(self.refuse(address, bytes, operation, lane)),
-        }
-    }
-
+    /// Reports an access that is not allowed; false if it is to be dropped without a fault.
     #[cold]
     fn refuse(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
         let inside = self.memory.region(address).is_some_and(|region| region.holds(address, bytes));
@@ -80,178 +73,108 @@ impl Machine<'_> {
     }
 }
 
-/// Loads into the lanes of `mask`; false after a fault.
+/// Loads into the active lanes if their addresses are contiguous or all the same and nothing is wrong with them.
 #[inline(always)]
 pub(crate) fn load<T: Element, const V: usize>(
     m: &mut Machine<'_>,
     addresses: &Addresses,
-    mask: u32,
     loaded: &mut Loaded<T, V>,
 ) -> bool {
     let size = size_of::<T>();
     let width = (size * V) as u64;
-    m.counters.global_load_requests += 1;
-    match pattern(addresses, mask, width) {
-        Pattern::Run { first, count } => {
-            let (address, bytes) = (addresses[first], count as u64 * width);
-            if let Some(region) = m.global(address, bytes, Operation::Load)
-                && (address % width == 0 || !m.checks.bounds)
-            {
-                m.counters.global_load_sectors += sectors_of_run(address, bytes);
-                // SAFETY: the region holds `bytes` bytes at `address`.
-                unsafe {
-                    let host = region.host.add((address - region.start) as usize);
-                    if count == LANES {
-                        for lane in 0..LANES {
-                            for index in 0..V {
-                                loaded[index][lane] = T::load(host.add((lane * V + index) * size)).into_raw();
-                            }
-                        }
-                    } else {
-                        for lane in 0..count {
-                            for index in 0..V {
-                                loaded[index][first + lane] = T::load(host.add((lane * V + index) * size)).into_raw();
-                            }
-                        }
-                    }
-                }
-                return true;
-            }
-        }
-        Pattern::Same { first } => {
-            let address = addresses[first];
-            if let Some(region) = m.global(address, width, Operation::Load)
-                && (address % width == 0 || !m.checks.bounds)
-            {
-                m.counters.global_load_sectors += sectors_of_run(address, width);
-                for (index, values) in loaded.iter_mut().enumerate() {
-                    // SAFETY: the region holds `width` bytes at `address`.
-                    *values = splat(unsafe {
-                        let host = region.host.add((address - region.start) as usize);
-                        T::load(host.add(index * size)).into_raw()
-                    });
-                }
-                return true;
-            }
-        }
-        Pattern::Scattered => {}
-    }
-    load_scattered::<T, V>(m, addresses, mask, loaded)
-}
-
-#[inline(always)]
-fn load_scattered<T: Element, const V: usize>(
-    m: &mut Machine<'_>,
-    addresses: &Addresses,
-    mask: u32,
-    loaded: &mut Loaded<T, V>,
-) -> bool {
-    let size = size_of::<T>();
-    let width = (size * V) as u64;
-    if !m.aligned(addresses, mask, width as u32, MemorySpace::Global, Operation::Load) {
+    let (first, count, same) = match pattern(addresses, m.mask, width) {
+        Pattern::Run { first, count } => (first, count, false),
+        Pattern::Same { first } => (first, 1, true),
+        _ => return false,
+    };
+    let (address, bytes) = (addresses[first], count as u64 * width);
+    let Some(region) = m.global(address, bytes, Operation::Load) else { return false };
+    if address % width != 0 && m.checks.bounds {
         return false;
     }
-    m.counters.global_load_sectors += sectors(addresses, mask);
-    let mut region = None;
-    for lane in lanes(mask) {
-        let address = addresses[lane];
-        // Most often all lanes stay within one allocation that is wholly initialised.
-        let here = match region {
-            Some(region @ Region { whole: true, .. }) if region.holds(address, width) => region,
-            _ => match m.global_lane(address, width, Operation::Load, lane) {
-                Ok(here) => here,
-                Err(true) => return false,
-                Err(false) => continue,
-            },
-        };
-        region = Some(here);
-        for (index, values) in loaded.iter_mut().enumerate() {
-            // SAFETY: the region holds `width` bytes at `address`.
-            values[lane] = unsafe {
-                let host = here.host.add((address - here.start) as usize);
-                T::load(host.add(index * size)).into_raw()
-            };
-        }
+    m.counters.global_load_requests += 1;
+    m.counters.global_load_sectors += sectors_of_run(address, bytes);
+    // SAFETY: the region holds `bytes` bytes at `address`.
+    unsafe {
+        let host = region.host.add((address - region.start) as usize);
+        load_run::<T, V>(host, first, count, same, loaded);
     }
     true
 }
 
-/// Stores from the lanes of `mask`; false after a fault. Where lanes store to the same place the highest one wins.
+/// Stores from the active lanes if their addresses are contiguous and nothing is wrong with them.
 #[inline(always)]
 pub(crate) fn store<T: Element, const V: usize>(
     m: &mut Machine<'_>,
     addresses: &Addresses,
-    mask: u32,
     values: &[&[T::Raw; LANES]; V],
 ) -> bool {
-    let size = size_of::<T>();
-    let width = (size * V) as u64;
-    m.counters.global_store_requests += 1;
-    if let Pattern::Run { first, count } = pattern(addresses, mask, width) {
-        let (address, bytes) = (addresses[first], count as u64 * width);
-        if let Some(region) = m.global(address, bytes, Operation::Store)
-            && (address % width == 0 || !m.checks.bounds)
-        {
-            m.counters.global_store_sectors += sectors_of_run(address, bytes);
-            // SAFETY: the region holds `bytes` bytes at `address`.
-            unsafe {
-                let host = region.host.add((address - region.start) as usize);
-                if count == LANES {
-                    for lane in 0..LANES {
-                        for index in 0..V {
-                            T::from_raw(values[index][lane]).store(host.add((lane * V + index) * size));
-                        }
-                    }
-                } else {
-                    for lane in 0..count {
-                        for index in 0..V {
-                            T::from_raw(values[index][first + lane]).store(host.add((lane * V + index) * size));
-                        }
-                    }
-                }
-            }
-            m.memory.mark(&region, address, bytes);
-            return true;
-        }
+    let width = (size_of::<T>() * V) as u64;
+    let Pattern::Run { first, count } = pattern(addresses, m.mask, width) else { return false };
+    let (address, bytes) = (addresses[first], count as u64 * width);
+    let Some(region) = m.global(address, bytes, Operation::Store) else { return false };
+    if address % width != 0 && m.checks.bounds {
+        return false;
     }
-    store_scattered::<T, V>(m, addresses, mask, values)
+    m.counters.global_store_requests += 1;
+    m.counters.global_store_sectors += sectors_of_run(address, bytes);
+    // SAFETY: the region holds `bytes` bytes at `address`.
+    unsafe {
+        let host = region.host.add((address - region.start) as usize);
+        store_run::<T, V>(host, first, count, values);
+    }
+    m.memory.mark(&region, address, bytes);
+    true
 }
 
-#[inline(always)]
-fn store_scattered<T: Element, const V: usize>(
+/// Counts a request and finds where its accesses go on the host; `None` after a fault. What is stored to counts as
+/// written.
+pub(crate) fn reach(
     m: &mut Machine<'_>,
     addresses: &Addresses,
     mask: u32,
-    values: &[&[T::Raw; LANES]; V],
-) -> bool {
-    let size = size_of::<T>();
-    let width = (size * V) as u64;
-    if !m.aligned(addresses, mask, width as u32, MemorySpace::Global, Operation::Store) {
-        return false;
+    width: u64,
+    operation: Operation,
+) -> Option<Hosts> {
+    match operation {
+        Operation::Load => {
+            m.counters.global_load_requests += 1;
+            m.counters.global_load_sectors += sectors(addresses, mask, width);
+        }
+        Operation::Store => {
+            m.counters.global_store_requests += 1;
+            m.counters.global_store_sectors += sectors(addresses, mask, width);
+        }
+        Operation::Atomic => {}
     }
-    m.counters.global_store_sectors += sectors(addresses, mask);
-    let mut region = None;
+    let mut hosts = [std::ptr::null_mut(); LANES];
+    // Most often all lanes stay within one allocation that is wholly initialised.
+    let (least, greatest) = extent(addresses, mask);
+    let bytes = (greatest - least).saturating_add(width);
+    if let Some(region) = m.global(least, bytes, operation)
+        && (region.whole || operation == Operation::Load)
+    {
+        for lane in lanes(mask) {
+            // SAFETY: the region holds everything between the extremes.
+            hosts[lane] = unsafe { region.host.add((addresses[lane] - region.start) as usize) };
+        }
+        return Some(hosts);
+    }
     for lane in lanes(mask) {
         let address = addresses[lane];
-        let here = match region {
-            Some(region @ Region { whole: true, .. }) if region.holds(address, width) => region,
-            _ => match m.global_lane(address, width, Operation::Store, lane) {
-                Ok(here) => here,
-                Err(true) => return false,
-                Err(false) => continue,
-            },
-        };
-        region = Some(here);
-        for (index, values) in values.iter().enumerate() {
-            // SAFETY: the region holds `width` bytes at `address`.
-            unsafe {
-                let host = here.host.add((address - here.start) as usize);
-                T::from_raw(values[lane]).store(host.add(index * size));
+        let Some(region) = m.global(address, width, operation) else {
+            if m.refuse(address, width, operation, lane) {
+                return None;
             }
+            continue;
+        };
+        // SAFETY: the region holds the address.
+        hosts[lane] = unsafe { region.host.add((address - region.start) as usize) };
+        if operation == Operation::Store {
+            m.memory.mark(&region, address, width);
         }
-        m.memory.mark(&here, address, width);
     }
-    true
+    Some(hosts)
 }
 
 #[cfg(test)]
@@ -261,13 +184,13 @@ mod tests {
     #[test]
     fn counts_distinct_sectors() {
         let strided: Addresses = std::array::from_fn(|lane| 1024 + 32 * lane as u64);
-        assert_eq!(sectors(&strided, u32::MAX), 32);
-        assert_eq!(sectors(&strided, 0b101), 2);
+        assert_eq!(sectors(&strided, u32::MAX, 4), 32);
+        assert_eq!(sectors(&strided, 0b101, 4), 2);
         let mut reversed: Addresses = std::array::from_fn(|lane| 1024 + 4 * lane as u64);
-        assert_eq!(sectors(&reversed, u32::MAX), 4);
+        assert_eq!(sectors(&reversed, u32::MAX, 4), 4);
         reversed.reverse();
-        assert_eq!(sectors(&reversed, u32::MAX), 4);
-        assert_eq!(sectors(&[64; LANES], u32::MAX), 1);
+        assert_eq!(sectors(&reversed, u32::MAX, 4), 4);
+        assert_eq!(sectors(&[64; LANES], u32::MAX, 4), 1);
         assert_eq!(sectors_of_run(28, 8), 2);
         assert_eq!(sectors_of_run(32, 512), 16);
     }

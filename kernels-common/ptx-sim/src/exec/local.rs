@@ -4,7 +4,7 @@
 //! usual access, in which all lanes use the same address, touches one row.
 
 use super::Machine;
-use super::memory::{Addresses, Element, Loaded};
+use super::memory::Addresses;
 use crate::code::Passing;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation, Place};
 use crate::rows::{LANES, lanes};
@@ -70,20 +70,11 @@ impl Local {
 }
 
 impl Machine<'_> {
-    /// Whether the access is within local memory; `Err(true)` is a fault, `Err(false)` an access to be dropped.
-    #[inline]
-    pub(crate) fn local_lane(
-        &mut self,
-        address: u64,
-        bytes: u64,
-        operation: Operation,
-        lane: usize,
-    ) -> Result<(), bool> {
-        if self.local.holds(address, bytes) {
-            return Ok(());
-        }
+    /// Reports an access outside local memory; false if it is to be dropped without a fault.
+    #[cold]
+    fn refuse_local(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
         if !self.checks.bounds {
-            return Err(false);
+            return false;
         }
         let place = Place {
             start: 0,
@@ -93,66 +84,46 @@ impl Machine<'_> {
         };
         let access = Access { operation, space: MemorySpace::Local, address, bytes: bytes as u32 };
         self.fail(FaultKind::OutOfBounds { access, place: Some(place) }, lane);
-        Err(true)
+        true
     }
 }
 
-/// Loads into the lanes of `mask`; false after a fault.
-#[inline(always)]
-pub(crate) fn load<T: Element, const V: usize>(
-    m: &mut Machine<'_>,
-    addresses: &Addresses,
-    mask: u32,
-    loaded: &mut Loaded<T, V>,
-) -> bool {
-    use crate::rows::Raw;
-    let size = size_of::<T>() as u64;
-    let width = size * V as u64;
-    m.counters.local_load_requests += 1;
-    if !m.aligned(addresses, mask, width as u32, MemorySpace::Local, Operation::Load) {
-        return false;
+/// Counts a request and checks its accesses; false after a fault.
+pub(crate) fn reach(m: &mut Machine<'_>, addresses: &Addresses, mask: u32, width: u64, operation: Operation) -> bool {
+    match operation {
+        Operation::Load => m.counters.local_load_requests += 1,
+        _ => m.counters.local_store_requests += 1,
     }
+    lanes(mask)
+        .all(|lane| m.local.holds(addresses[lane], width) || !m.refuse_local(addresses[lane], width, operation, lane))
+}
+
+/// The elements at `offset` from each address, zero-extended; zeros where nothing is.
+pub(crate) fn gather(m: &Machine<'_>, addresses: &Addresses, mask: u32, offset: u64, size: u64) -> [u64; LANES] {
+    let mut values = [0; LANES];
     for lane in lanes(mask) {
         // Only unchecked misaligned accesses are not multiples already; they must not straddle a row.
-        let address = addresses[lane] & !(size - 1);
-        match m.local_lane(address, width, Operation::Load, lane) {
-            Ok(()) => {}
-            Err(true) => return false,
-            Err(false) => continue,
-        }
-        for (index, values) in loaded.iter_mut().enumerate() {
-            let bits = m.local.read(address + index as u64 * size, lane);
-            values[lane] = T::from_raw(T::Raw::narrow(bits)).into_raw();
+        let address = addresses[lane].wrapping_add(offset) & !(size - 1);
+        if m.local.holds(address, size) {
+            values[lane] = m.local.read(address, lane) & (u64::MAX >> (64 - 8 * size));
         }
     }
-    true
+    values
 }
 
-/// Stores from the lanes of `mask`; false after a fault.
-#[inline(always)]
-pub(crate) fn store<T: Element, const V: usize>(
+/// Writes the elements at `offset` from each address, where there is memory.
+pub(crate) fn scatter(
     m: &mut Machine<'_>,
     addresses: &Addresses,
     mask: u32,
-    values: &[&[T::Raw; LANES]; V],
-) -> bool {
-    use crate::rows::Raw;
-    let size = size_of::<T>() as u64;
-    let width = size * V as u64;
-    m.counters.local_store_requests += 1;
-    if !m.aligned(addresses, mask, width as u32, MemorySpace::Local, Operation::Store) {
-        return false;
-    }
+    offset: u64,
+    size: u64,
+    values: &[u64; LANES],
+) {
     for lane in lanes(mask) {
-        let address = addresses[lane] & !(size - 1);
-        match m.local_lane(address, width, Operation::Store, lane) {
-            Ok(()) => {}
-            Err(true) => return false,
-            Err(false) => continue,
-        }
-        for (index, values) in values.iter().enumerate() {
-            m.local.write(address + index as u64 * size, lane, size as usize, values[lane].widen());
+        let address = addresses[lane].wrapping_add(offset) & !(size - 1);
+        if m.local.holds(address, size) {
+            m.local.write(address, lane, size as usize, values[lane]);
         }
     }
-    true
 }

@@ -68,6 +68,7 @@ pub(crate) type Addresses = [u64; LANES];
 
 /// A value in memory: a [`Lane`] of its own size.
 pub(crate) trait Element: Lane {
+    const SIGNED: bool;
     /// # Safety
     /// `size_of::<Self>()` bytes at `from` must be readable.
     unsafe fn load(from: *const u8) -> Self;
@@ -79,6 +80,7 @@ pub(crate) trait Element: Lane {
 macro_rules! elements {
     ($($T:ty)+) => {
         $(impl Element for $T {
+            const SIGNED: bool = <$T>::MIN != 0;
             #[inline(always)]
             unsafe fn load(from: *const u8) -> $T {
                 // SAFETY: the caller's promise; any bits are a value.
@@ -102,6 +104,8 @@ pub(crate) enum Pattern {
     Run { first: usize, count: usize },
     /// All active lanes have the address of this one.
     Same { first: usize },
+    /// The lanes `first..first + count`, and no others, are active, and their addresses are `stride` bytes apart.
+    Strided { first: usize, count: usize, stride: i64 },
     /// Anything else.
     Scattered,
 }
@@ -109,38 +113,60 @@ pub(crate) enum Pattern {
 /// The pattern of accesses of `width` bytes by the lanes of `mask`, which is not empty.
 #[inline(always)]
 pub(crate) fn pattern(addresses: &Addresses, mask: u32, width: u64) -> Pattern {
-    let first = mask.trailing_zeros() as usize;
-    if first >= LANES {
-        return Pattern::Scattered;
-    }
-    let start = addresses[first].wrapping_sub(first as u64 * width);
-    let mut gap = 0;
-    let mut differs = 0;
     if mask == u32::MAX {
-        for lane in 0..LANES {
-            gap |= addresses[lane] ^ start.wrapping_add(lane as u64 * width);
-            differs |= addresses[lane] ^ start;
+        let stride = addresses[1].wrapping_sub(addresses[0]);
+        let mut expected = addresses[0];
+        let mut differs = 0;
+        for address in addresses {
+            differs |= address ^ expected;
+            expected = expected.wrapping_add(stride);
         }
-        return match (gap, differs) {
-            (0, _) => Pattern::Run { first: 0, count: LANES },
-            (_, 0) => Pattern::Same { first: 0 },
-            _ => Pattern::Scattered,
+        return match stride {
+            _ if differs != 0 => Pattern::Scattered,
+            0 => Pattern::Same { first: 0 },
+            _ if stride == width => Pattern::Run { first: 0, count: LANES },
+            _ => Pattern::Strided { first: 0, count: LANES, stride: stride as i64 },
         };
     }
-    for lane in 0..LANES {
-        let active = if u64::from(mask) & crate::rows::BIT_WIDE[lane] != 0 { u64::MAX } else { 0 };
-        gap |= active & (addresses[lane] ^ start.wrapping_add(lane as u64 * width));
-        differs |= active & (addresses[lane] ^ addresses[first]);
+    partial_pattern(addresses, mask, width)
+}
+
+/// [`pattern`] where some lanes are not active.
+fn partial_pattern(addresses: &Addresses, mask: u32, width: u64) -> Pattern {
+    let first = mask.trailing_zeros() as usize;
+    let run = mask.unbounded_shr(first as u32);
+    let count = run.count_ones() as usize;
+    if count == 0 {
+        return Pattern::Scattered;
     }
-    let run = mask >> first;
-    if gap == 0 && run & run.wrapping_add(1) == 0 {
-        Pattern::Run { first, count: run.count_ones() as usize }
-    } else if differs == 0 {
-        Pattern::Same { first }
-    } else {
-        Pattern::Scattered
+    if count == 1 {
+        return Pattern::Run { first, count };
+    }
+    let start = addresses[first];
+    if run & run.wrapping_add(1) != 0 {
+        let same = lanes(mask).all(|lane| addresses[lane] == start);
+        return if same { Pattern::Same { first } } else { Pattern::Scattered };
+    }
+    let stride = addresses[first + 1].wrapping_sub(start);
+    let linear =
+        (0..count).all(|lane| addresses[first + lane] == start.wrapping_add((lane as u64).wrapping_mul(stride)));
+    match stride {
+        _ if !linear => Pattern::Scattered,
+        0 => Pattern::Same { first },
+        _ if stride == width => Pattern::Run { first, count },
+        _ => Pattern::Strided { first, count, stride: stride as i64 },
     }
 }
+
+/// Least and greatest address of the lanes of `mask`, which is not empty.
+#[inline]
+pub(crate) fn extent(addresses: &Addresses, mask: u32) -> (u64, u64) {
+    lanes(mask)
+        .fold((u64::MAX, 0), |(least, greatest), lane| (least.min(addresses[lane]), greatest.max(addresses[lane])))
+}
+
+/// Addresses on the host for each lane; null for accesses that are dropped because nothing checks them.
+pub(crate) type Hosts = [*mut u8; LANES];
 
 impl Machine<'_> {
     /// The addresses of an access whose address register is `rows[0]`.
@@ -268,6 +294,100 @@ pub(crate) fn space_of(address: u64) -> (MemorySpace, u64) {
 /// What a load gives: for each element of the vector a row.
 pub(crate) type Loaded<T, const V: usize> = [[<T as Lane>::Raw; LANES]; V];
 
+/// The elements of an access, where they are not known when the code is compiled.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Bytes of an element.
+    pub(crate) size: u64,
+    /// Elements.
+    pub(crate) count: usize,
+    /// Narrow elements are extended by their sign.
+    pub(crate) signed: bool,
+}
+
+impl Shape {
+    fn of<T: Element, const V: usize>() -> Shape {
+        Shape { size: size_of::<T>() as u64, count: V, signed: T::SIGNED }
+    }
+
+    fn width(self) -> u64 {
+        self.size * self.count as u64
+    }
+
+    pub(crate) fn pack(self) -> u64 {
+        self.size | (self.count as u64) << 4 | u64::from(self.signed) << 8
+    }
+
+    fn unpack(bits: u64) -> Shape {
+        Shape { size: bits & 15, count: (bits >> 4 & 15) as usize, signed: bits >> 8 & 1 != 0 }
+    }
+}
+
+/// Loads `count` lanes from `first` on from contiguous memory, or all lanes from one place.
+///
+/// # Safety
+/// `count` vectors must be readable at `host`.
+#[inline(always)]
+pub(crate) unsafe fn load_run<T: Element, const V: usize>(
+    host: *const u8,
+    first: usize,
+    count: usize,
+    same: bool,
+    loaded: &mut Loaded<T, V>,
+) {
+    let size = size_of::<T>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if same {
+            for (index, values) in loaded.iter_mut().enumerate() {
+                *values = splat(T::load(host.add(index * size)).into_raw());
+            }
+        } else if count == LANES {
+            for lane in 0..LANES {
+                for index in 0..V {
+                    loaded[index][lane] = T::load(host.add((lane * V + index) * size)).into_raw();
+                }
+            }
+        } else {
+            for lane in 0..count.min(LANES - first) {
+                for index in 0..V {
+                    loaded[index][first + lane] = T::load(host.add((lane * V + index) * size)).into_raw();
+                }
+            }
+        }
+    }
+}
+
+/// Stores `count` lanes from `first` on to contiguous memory.
+///
+/// # Safety
+/// `count` vectors must be writable at `host`.
+#[inline(always)]
+pub(crate) unsafe fn store_run<T: Element, const V: usize>(
+    host: *mut u8,
+    first: usize,
+    count: usize,
+    values: &[&[T::Raw; LANES]; V],
+) {
+    let size = size_of::<T>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if count == LANES {
+            for lane in 0..LANES {
+                for index in 0..V {
+                    T::from_raw(values[index][lane]).store(host.add((lane * V + index) * size));
+                }
+            }
+        } else {
+            for lane in 0..count.min(LANES - first) {
+                for index in 0..V {
+                    T::from_raw(values[index][first + lane]).store(host.add((lane * V + index) * size));
+                }
+            }
+        }
+    }
+}
+
 /// `ld`: the elements of a vector of `V` from the addresses `rows[0]` to `rows[1..]`.
 pub(crate) struct Load<T, const V: usize>(PhantomData<T>);
 
@@ -276,32 +396,24 @@ impl<T: Element, const V: usize> Run for Load<T, V> {
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
         let how = Addressing::unpack(ins.extra);
         // SAFETY: the caller's promise.
-        let mut addresses = unsafe { m.addresses(ins, how) };
-        m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
-            let mut loaded = [[T::Raw::default(); LANES]; V];
-            let done = match space {
-                MemorySpace::Global => global::load::<T, V>(m, addresses, mask, &mut loaded),
-                MemorySpace::Shared => shared::load::<T, V>(m, addresses, mask, &mut loaded),
-                MemorySpace::Local => local::load::<T, V>(m, addresses, mask, &mut loaded),
-                MemorySpace::Param => param::<T, V>(m, addresses, mask, &mut loaded),
-            };
-            if !done {
-                return Flow::Fault;
-            }
+        let addresses = unsafe { m.addresses(ins, how) };
+        let mut loaded = [[T::Raw::default(); LANES]; V];
+        let done = match how.space {
+            Space::Global => global::load::<T, V>(m, &addresses, &mut loaded),
+            Space::Shared => shared::load::<T, V>(m, &addresses, &mut loaded),
+            _ => false,
+        };
+        if !done {
             // SAFETY: the caller's promise.
-            unsafe {
-                if mask == m.mask {
-                    for (row, values) in ins.rows[1..].iter().zip(&loaded) {
-                        m.put(*row, values);
-                    }
-                } else {
-                    for (row, values) in ins.rows[1..].iter().zip(&loaded) {
-                        m.put_lanes(*row, values, mask);
-                    }
-                }
+            return unsafe { load_any(m, ins, how, addresses, Shape::of::<T, V>()) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (row, values) in ins.rows[1..].iter().zip(&loaded) {
+                m.put(*row, values);
             }
-            Flow::Next
-        })
+        }
+        Flow::Next
     }
 }
 
@@ -313,68 +425,231 @@ impl<T: Element, const V: usize> Run for Store<T, V> {
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
         let how = Addressing::unpack(ins.extra);
         // SAFETY: the caller's promise.
-        let mut addresses = unsafe { m.addresses(ins, how) };
-        m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
-            // SAFETY: the caller's promise; stores write no registers.
-            let values: [&[T::Raw; LANES]; V] =
-                unsafe { std::array::from_fn(|index| &*std::ptr::from_ref(m.get::<T::Raw>(ins.rows[index + 1]))) };
-            let done = match space {
-                MemorySpace::Global => global::store::<T, V>(m, addresses, mask, &values),
-                MemorySpace::Shared => shared::store::<T, V>(m, addresses, mask, &values),
-                MemorySpace::Local => local::store::<T, V>(m, addresses, mask, &values),
-                MemorySpace::Param => {
-                    let lane = mask.trailing_zeros() as usize;
-                    let access = Access {
-                        operation: Operation::Store,
-                        space,
-                        address: addresses[lane % LANES],
-                        bytes: (size_of::<T>() * V) as u32,
-                    };
-                    m.fail(FaultKind::OutOfBounds { access, place: None }, lane);
-                    false
-                }
-            };
-            if done { Flow::Next } else { Flow::Fault }
-        })
+        let addresses = unsafe { m.addresses(ins, how) };
+        // SAFETY: the caller's promise; stores write no registers.
+        let values: [&[T::Raw; LANES]; V] =
+            std::array::from_fn(|index| unsafe { &*std::ptr::from_ref(m.get::<T::Raw>(ins.rows[index + 1])) });
+        let done = match how.space {
+            Space::Global => global::store::<T, V>(m, &addresses, &values),
+            Space::Shared => shared::store::<T, V>(m, &addresses, &values),
+            _ => false,
+        };
+        if done {
+            return Flow::Next;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { store_any(m, ins, how, addresses, Shape::of::<T, V>()) }
     }
 }
 
-/// Loads from the parameter block.
-fn param<T: Element, const V: usize>(
-    m: &mut Machine<'_>,
-    addresses: &Addresses,
-    mask: u32,
-    loaded: &mut Loaded<T, V>,
-) -> bool {
-    let size = size_of::<T>() as u64;
-    if !m.aligned(addresses, mask, (size * V as u64) as u32, MemorySpace::Param, Operation::Load) {
-        return false;
-    }
-    for lane in lanes(mask) {
-        for (index, values) in loaded.iter_mut().enumerate() {
-            let from = addresses[lane].wrapping_add(index as u64 * size);
-            let end = from.saturating_add(size);
-            if end > m.params.len() as u64 {
-                if !m.checks.bounds {
-                    continue;
-                }
-                let access = Access {
-                    operation: Operation::Load,
-                    space: MemorySpace::Param,
-                    address: addresses[lane],
-                    bytes: (size * V as u64) as u32,
-                };
-                m.fail(FaultKind::OutOfBounds { access, place: None }, lane);
-                return false;
-            }
-            // SAFETY: the range was just found to be inside the parameter block.
-            values[lane] = unsafe { T::load(m.params.as_ptr().add(from as usize)) }.into_raw();
+/// `ld` of a shape that is packed into `extra`.
+pub(crate) struct LoadAny;
+
+impl Run for LoadAny {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let how = Addressing::unpack(ins.extra);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let addresses = m.addresses(ins, how);
+            load_any(m, ins, how, addresses, Shape::unpack(ins.extra >> EXTRA_SHIFT))
         }
     }
-    true
 }
 
-/// The row of a value that is `bits` in the lanes of a load.
+/// `st` of a shape that is packed into `extra`.
+pub(crate) struct StoreAny;
+
+impl Run for StoreAny {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let how = Addressing::unpack(ins.extra);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let addresses = m.addresses(ins, how);
+            store_any(m, ins, how, addresses, Shape::unpack(ins.extra >> EXTRA_SHIFT))
+        }
+    }
+}
+
+/// A load of any kind.
+///
+/// # Safety
+/// As for [`Exec`](super::Exec).
+#[inline(never)]
+unsafe fn load_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut addresses: Addresses, shape: Shape) -> Flow {
+    m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
+        if !m.aligned(addresses, mask, shape.width() as u32, space, Operation::Load) {
+            return Flow::Fault;
+        }
+        let hosts = match space {
+            MemorySpace::Global => global::reach(m, addresses, mask, shape.width(), Operation::Load),
+            MemorySpace::Shared => shared::reach(m, addresses, mask, shape.width(), Operation::Load),
+            MemorySpace::Param => m.reach_params(addresses, mask, shape.width()),
+            MemorySpace::Local => {
+                if !local::reach(m, addresses, mask, shape.width(), Operation::Load) {
+                    return Flow::Fault;
+                }
+                None
+            }
+        };
+        if hosts.is_none() && space != MemorySpace::Local {
+            return Flow::Fault;
+        }
+        for index in 0..shape.count {
+            let offset = index as u64 * shape.size;
+            let mut values = match &hosts {
+                // SAFETY: whole accesses are within reach of the pointers that are not null.
+                Some(hosts) => unsafe { gather(hosts, mask, offset, shape.size) },
+                None => local::gather(m, addresses, mask, offset, shape.size),
+            };
+            if shape.signed {
+                let shift = 64 - 8 * shape.size;
+                values = values.map(|bits| ((bits << shift) as i64 >> shift) as u64);
+            }
+            // SAFETY: the caller's promise; elements of 8 bytes have 64-bit rows.
+            unsafe {
+                if shape.size == 8 {
+                    m.put_lanes(ins.rows[index + 1], &values, mask);
+                } else {
+                    m.put_lanes(ins.rows[index + 1], &values.map(|bits| bits as u32), mask);
+                }
+            }
+        }
+        Flow::Next
+    })
+}
+
+/// A store of any kind. Where lanes store to the same place the highest one wins.
+///
+/// # Safety
+/// As for [`Exec`](super::Exec).
+#[inline(never)]
+unsafe fn store_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut addresses: Addresses, shape: Shape) -> Flow {
+    m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
+        if !m.aligned(addresses, mask, shape.width() as u32, space, Operation::Store) {
+            return Flow::Fault;
+        }
+        let hosts = match space {
+            MemorySpace::Global => global::reach(m, addresses, mask, shape.width(), Operation::Store),
+            MemorySpace::Shared => shared::reach(m, addresses, mask, shape.width(), Operation::Store),
+            MemorySpace::Param => return m.parameters_are_constant(addresses, mask, shape.width()),
+            MemorySpace::Local => {
+                if !local::reach(m, addresses, mask, shape.width(), Operation::Store) {
+                    return Flow::Fault;
+                }
+                None
+            }
+        };
+        if hosts.is_none() && space != MemorySpace::Local {
+            return Flow::Fault;
+        }
+        for index in 0..shape.count {
+            let offset = index as u64 * shape.size;
+            // SAFETY: the caller's promise; elements of 8 bytes have 64-bit rows.
+            let values = unsafe {
+                if shape.size == 8 {
+                    *m.get::<u64>(ins.rows[index + 1])
+                } else {
+                    m.get::<u32>(ins.rows[index + 1]).map(u64::from)
+                }
+            };
+            match &hosts {
+                // SAFETY: whole accesses are within reach of the pointers that are not null.
+                Some(hosts) => unsafe { scatter(hosts, mask, offset, shape.size, &values) },
+                None => local::scatter(m, addresses, mask, offset, shape.size, &values),
+            }
+        }
+        Flow::Next
+    })
+}
+
+/// The elements at `offset` from each pointer, zero-extended; zeros where it is null.
+///
+/// # Safety
+/// `size` bytes must be readable there.
+unsafe fn gather(hosts: &Hosts, mask: u32, offset: u64, size: u64) -> [u64; LANES] {
+    /// # Safety
+    /// As for `gather`.
+    unsafe fn all<T: Element>(hosts: &Hosts, mask: u32, offset: u64) -> [u64; LANES] {
+        let mut values = [0; LANES];
+        for lane in lanes(mask) {
+            if !hosts[lane].is_null() {
+                // SAFETY: the caller's promise.
+                values[lane] = unsafe { T::load(hosts[lane].add(offset as usize)) }.into_raw().widen();
+            }
+        }
+        values
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => all::<u8>(hosts, mask, offset),
+            2 => all::<u16>(hosts, mask, offset),
+            4 => all::<u32>(hosts, mask, offset),
+            _ => all::<u64>(hosts, mask, offset),
+        }
+    }
+}
+
+/// Writes the elements at `offset` from each pointer that is not null.
+///
+/// # Safety
+/// `size` bytes must be writable there.
+unsafe fn scatter(hosts: &Hosts, mask: u32, offset: u64, size: u64, values: &[u64; LANES]) {
+    /// # Safety
+    /// As for `scatter`.
+    unsafe fn all<T: Element>(hosts: &Hosts, mask: u32, offset: u64, values: &[u64; LANES]) {
+        for lane in lanes(mask) {
+            if !hosts[lane].is_null() {
+                let value = T::from_raw(T::Raw::narrow(values[lane]));
+                // SAFETY: the caller's promise.
+                unsafe { value.store(hosts[lane].add(offset as usize)) };
+            }
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => all::<u8>(hosts, mask, offset, values),
+            2 => all::<u16>(hosts, mask, offset, values),
+            4 => all::<u32>(hosts, mask, offset, values),
+            _ => all::<u64>(hosts, mask, offset, values),
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Where the parameters are that the lanes of `mask` load; `None` after a fault.
+    fn reach_params(&mut self, addresses: &Addresses, mask: u32, width: u64) -> Option<Hosts> {
+        let mut hosts = [std::ptr::null_mut(); LANES];
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            match self.params.get(address as usize..address.saturating_add(width) as usize) {
+                // Loads only read, so that a pointer to constant bytes will do.
+                Some(bytes) => hosts[lane] = bytes.as_ptr().cast_mut(),
+                None if !self.checks.bounds => {}
+                None => {
+                    let (operation, space) = (Operation::Load, MemorySpace::Param);
+                    let access = Access { operation, space, address, bytes: width as u32 };
+                    self.fail(FaultKind::OutOfBounds { access, place: None }, lane);
+                    return None;
+                }
+            }
+        }
+        Some(hosts)
+    }
+
+    #[cold]
+    fn parameters_are_constant(&mut self, addresses: &Addresses, mask: u32, width: u64) -> Flow {
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let (operation, space) = (Operation::Store, MemorySpace::Param);
+        let access = Access { operation, space, address: addresses[lane], bytes: width as u32 };
+        self.fail(FaultKind::OutOfBounds { access, place: None }, lane)
+    }
+}
+
+/// A row of equal values.
 #[inline(always)]
 pub(crate) fn splat<R: Raw>(value: R) -> [R; LANES] {
     [value; LANES]
@@ -391,7 +666,8 @@ mod tests {
         assert_eq!(pattern(&run, 0xff0, 4), Pattern::Run { first: 4, count: 8 });
         assert_eq!(pattern(&run, 0x80000000, 4), Pattern::Run { first: 31, count: 1 });
         assert_eq!(pattern(&run, 0b1011, 4), Pattern::Scattered);
-        assert_eq!(pattern(&run, u32::MAX, 8), Pattern::Scattered);
+        assert_eq!(pattern(&run, u32::MAX, 8), Pattern::Strided { first: 0, count: 32, stride: 4 });
+        assert_eq!(pattern(&run, 0b110, 2), Pattern::Strided { first: 1, count: 2, stride: 4 });
         assert_eq!(pattern(&[8; 32], u32::MAX, 4), Pattern::Same { first: 0 });
         assert_eq!(pattern(&[8; 32], 0b1100, 4), Pattern::Same { first: 2 });
         let mut hole = run;

@@ -138,7 +138,7 @@ impl Machine<'_> {
         if self.full {
             *target = *values;
         } else {
-            R::blend(target, values, self.mask);
+            blend(target, values, self.mask);
         }
     }
 
@@ -150,7 +150,7 @@ impl Machine<'_> {
     pub(crate) unsafe fn put_lanes<R: Raw>(&mut self, row: Row, values: &[R; LANES], mask: u32) {
         // SAFETY: as in `put`.
         let target: &mut [R; LANES] = unsafe { &mut *self.address(row).cast() };
-        R::blend(target, values, mask);
+        blend(target, values, mask);
     }
 
     /// A predicate; lanes that are not active may have any bit.
@@ -227,6 +227,12 @@ impl Machine<'_> {
         self.fault = Some(RawFault { kind, lane: Some(lane as u32) });
         Flow::Fault
     }
+}
+
+/// [`Raw::blend`] as a function of its own: it would double the code of every instruction.
+#[inline(never)]
+fn blend<R: Raw>(target: &mut [R; LANES], source: &[R; LANES], mask: u32) {
+    R::blend(target, source, mask);
 }
 
 /// Lines as a bank.

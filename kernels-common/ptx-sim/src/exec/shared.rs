@@ -1,7 +1,7 @@
 //! A block's shared memory.
 
 use super::Machine;
-use super::memory::{Addresses, Element, Loaded, Pattern, pattern, splat};
+use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, load_run, pattern, store_run};
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::initialised::Initialised;
 use crate::rows::{LANES, Line, lanes};
@@ -66,21 +66,7 @@ impl Machine<'_> {
         Some(unsafe { self.shared.host().add(address as usize) })
     }
 
-    /// The same for one lane. `Err(true)` is a fault that has been reported, `Err(false)` an access to be dropped.
-    #[inline]
-    pub(crate) fn shared_lane(
-        &mut self,
-        address: u64,
-        bytes: u64,
-        operation: Operation,
-        lane: usize,
-    ) -> Result<*mut u8, bool> {
-        match self.shared_range(address, bytes, operation) {
-            Some(host) => Ok(host),
-            None => Err(self.refuse_shared(address, bytes, operation, lane)),
-        }
-    }
-
+    /// Reports an access that is not allowed; false if it is to be dropped without a fault.
     #[cold]
     fn refuse_shared(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
         let access = Access { operation, space: MemorySpace::Shared, address, bytes: bytes as u32 };
@@ -102,16 +88,37 @@ impl Machine<'_> {
     }
 }
 
-/// Wavefronts of an access of `width` bytes a lane.
-pub(crate) fn wavefronts(addresses: &Addresses, mask: u32, width: u64) -> u64 {
-    let lanes_at_once = match width {
+/// Lanes that are served at once.
+#[inline(always)]
+fn lanes_at_once(width: u64) -> usize {
+    match width {
         0..=4 => 32,
         5..=8 => 16,
         _ => 8,
-    };
+    }
+}
+
+/// The groups of lanes that are served at once, of those in `mask`.
+#[inline(always)]
+fn groups(mask: u32, width: u64) -> u64 {
+    let at_once = lanes_at_once(width);
+    let group = u32::MAX >> (LANES - at_once);
+    (0..LANES).step_by(at_once).filter(|&first| mask >> first & group != 0).count() as u64
+}
+
+/// Wavefronts of accesses of `width` bytes by the lanes of `mask`.
+pub(crate) fn wavefronts(addresses: &Addresses, mask: u32, width: u64) -> u64 {
+    if let (Pattern::Strided { count, stride, .. }, 4) = (pattern(addresses, mask, width), width)
+        && stride % 4 == 0
+    {
+        // Lanes whose words are a whole number of cycles apart share a bank.
+        let cycle = (BANKS as u64 >> (stride / 4).trailing_zeros().min(5)) as usize;
+        return count.div_ceil(cycle) as u64;
+    }
+    let at_once = lanes_at_once(width);
     let mut sum = 0;
-    for group in (0..LANES).step_by(lanes_at_once) {
-        let group = mask & (u32::MAX >> (LANES - lanes_at_once)) << group;
+    for first in (0..LANES).step_by(at_once) {
+        let group = mask & (u32::MAX >> (LANES - at_once)) << first;
         if group != 0 {
             sum += bank_conflicts(addresses, group, width.div_ceil(4));
         }
@@ -124,7 +131,7 @@ fn bank_conflicts(addresses: &Addresses, mask: u32, words: u64) -> u64 {
     // The distinct words of each bank as linked lists: the last word seen in the bank, and before each word another.
     const NONE: u8 = u8::MAX;
     let mut last = [NONE; BANKS];
-    let mut count = [0u64; BANKS];
+    let mut count = [0u8; BANKS];
     let mut seen = [(0u64, NONE); LANES];
     let mut used = 0;
     for lane in lanes(mask) {
@@ -143,142 +150,92 @@ fn bank_conflicts(addresses: &Addresses, mask: u32, words: u64) -> u64 {
             }
         }
     }
-    count.into_iter().max().unwrap_or(0)
+    u64::from(count.into_iter().max().unwrap_or(0))
 }
 
 /// Wavefronts of a run of `count` lanes from `first`: each group of lanes that is served at once takes one.
 #[inline(always)]
 fn wavefronts_of_run(first: usize, count: usize, width: u64) -> u64 {
-    let lanes_at_once = match width {
-        0..=4 => 32,
-        5..=8 => 16,
-        _ => 8,
-    };
-    ((first + count - 1) / lanes_at_once - first / lanes_at_once + 1) as u64
+    let at_once = lanes_at_once(width);
+    ((first + count - 1) / at_once - first / at_once + 1) as u64
 }
 
-/// Loads into the lanes of `mask`; false after a fault.
+/// Loads into the active lanes if their addresses are contiguous or all the same and nothing is wrong with them.
 #[inline(always)]
 pub(crate) fn load<T: Element, const V: usize>(
     m: &mut Machine<'_>,
     addresses: &Addresses,
-    mask: u32,
     loaded: &mut Loaded<T, V>,
 ) -> bool {
-    let size = size_of::<T>();
-    let width = (size * V) as u64;
-    m.counters.shared_load_requests += 1;
-    match pattern(addresses, mask, width) {
-        Pattern::Run { first, count } => {
-            let address = addresses[first];
-            if (address.is_multiple_of(width) || !m.checks.bounds)
-                && let Some(host) = m.shared_range(address, count as u64 * width, Operation::Load)
-            {
-                m.counters.shared_load_wavefronts += wavefronts_of_run(first, count, width);
-                // SAFETY: `shared_range` found the whole run inside shared memory.
-                unsafe {
-                    if count == LANES {
-                        for lane in 0..LANES {
-                            for index in 0..V {
-                                loaded[index][lane] = T::load(host.add((lane * V + index) * size)).into_raw();
-                            }
-                        }
-                    } else {
-                        for lane in 0..count {
-                            for index in 0..V {
-                                loaded[index][first + lane] = T::load(host.add((lane * V + index) * size)).into_raw();
-                            }
-                        }
-                    }
-                }
-                return true;
-            }
-        }
-        Pattern::Same { first } => {
-            let address = addresses[first];
-            if (address.is_multiple_of(width) || !m.checks.bounds)
-                && let Some(host) = m.shared_range(address, width, Operation::Load)
-            {
-                m.counters.shared_load_wavefronts += wavefronts(addresses, mask, width);
-                for (index, values) in loaded.iter_mut().enumerate() {
-                    // SAFETY: `shared_range` found the whole access inside shared memory.
-                    *values = splat(unsafe { T::load(host.add(index * size)).into_raw() });
-                }
-                return true;
-            }
-        }
-        Pattern::Scattered => {}
-    }
-    if !m.aligned(addresses, mask, width as u32, MemorySpace::Shared, Operation::Load) {
+    let width = (size_of::<T>() * V) as u64;
+    let (first, count, same) = match pattern(addresses, m.mask, width) {
+        Pattern::Run { first, count } => (first, count, false),
+        Pattern::Same { first } => (first, 1, true),
+        _ => return false,
+    };
+    let address = addresses[first];
+    if address % width != 0 && m.checks.bounds {
         return false;
     }
-    m.counters.shared_load_wavefronts += wavefronts(addresses, mask, width);
-    for lane in lanes(mask) {
-        let host = match m.shared_lane(addresses[lane], width, Operation::Load, lane) {
-            Ok(host) => host,
-            Err(true) => return false,
-            Err(false) => continue,
-        };
-        for (index, values) in loaded.iter_mut().enumerate() {
-            // SAFETY: `shared_lane` found the whole access inside shared memory.
-            values[lane] = unsafe { T::load(host.add(index * size)).into_raw() };
-        }
-    }
+    let Some(host) = m.shared_range(address, count as u64 * width, Operation::Load) else { return false };
+    m.counters.shared_load_requests += 1;
+    m.counters.shared_load_wavefronts +=
+        if same { groups(m.mask, width) } else { wavefronts_of_run(first, count, width) };
+    // SAFETY: `shared_range` found the whole access inside shared memory.
+    unsafe { load_run::<T, V>(host, first, count, same, loaded) };
     true
 }
 
-/// Stores from the lanes of `mask`; false after a fault. Where lanes store to the same place the highest one wins.
+/// Stores from the active lanes if their addresses are contiguous and nothing is wrong with them.
 #[inline(always)]
 pub(crate) fn store<T: Element, const V: usize>(
     m: &mut Machine<'_>,
     addresses: &Addresses,
-    mask: u32,
     values: &[&[T::Raw; LANES]; V],
 ) -> bool {
-    let size = size_of::<T>();
-    let width = (size * V) as u64;
-    m.counters.shared_store_requests += 1;
-    if let Pattern::Run { first, count } = pattern(addresses, mask, width) {
-        let address = addresses[first];
-        if (address.is_multiple_of(width) || !m.checks.bounds)
-            && let Some(host) = m.shared_range(address, count as u64 * width, Operation::Store)
-        {
-            m.counters.shared_store_wavefronts += wavefronts_of_run(first, count, width);
-            // SAFETY: `shared_range` found the whole run inside shared memory.
-            unsafe {
-                if count == LANES {
-                    for lane in 0..LANES {
-                        for index in 0..V {
-                            T::from_raw(values[index][lane]).store(host.add((lane * V + index) * size));
-                        }
-                    }
-                } else {
-                    for lane in 0..count {
-                        for index in 0..V {
-                            T::from_raw(values[index][first + lane]).store(host.add((lane * V + index) * size));
-                        }
-                    }
-                }
-            }
-            return true;
-        }
-    }
-    if !m.aligned(addresses, mask, width as u32, MemorySpace::Shared, Operation::Store) {
+    let width = (size_of::<T>() * V) as u64;
+    let Pattern::Run { first, count } = pattern(addresses, m.mask, width) else { return false };
+    let address = addresses[first];
+    if address % width != 0 && m.checks.bounds {
         return false;
     }
-    m.counters.shared_store_wavefronts += wavefronts(addresses, mask, width);
+    let Some(host) = m.shared_range(address, count as u64 * width, Operation::Store) else { return false };
+    m.counters.shared_store_requests += 1;
+    m.counters.shared_store_wavefronts += wavefronts_of_run(first, count, width);
+    // SAFETY: `shared_range` found the whole run inside shared memory.
+    unsafe { store_run::<T, V>(host, first, count, values) };
+    true
+}
+
+/// Counts a request and finds where its accesses go on the host; `None` after a fault. What is stored to counts as
+/// written.
+pub(crate) fn reach(
+    m: &mut Machine<'_>,
+    addresses: &Addresses,
+    mask: u32,
+    width: u64,
+    operation: Operation,
+) -> Option<Hosts> {
+    match operation {
+        Operation::Load => {
+            m.counters.shared_load_requests += 1;
+            m.counters.shared_load_wavefronts += wavefronts(addresses, mask, width);
+        }
+        Operation::Store => {
+            m.counters.shared_store_requests += 1;
+            m.counters.shared_store_wavefronts += wavefronts(addresses, mask, width);
+        }
+        Operation::Atomic => {}
+    }
+    let mut hosts = [std::ptr::null_mut(); LANES];
     for lane in lanes(mask) {
-        let host = match m.shared_lane(addresses[lane], width, Operation::Store, lane) {
-            Ok(host) => host,
-            Err(true) => return false,
-            Err(false) => continue,
-        };
-        for (index, values) in values.iter().enumerate() {
-            // SAFETY: `shared_lane` found the whole access inside shared memory.
-            unsafe { T::from_raw(values[lane]).store(host.add(index * size)) };
+        match m.shared_range(addresses[lane], width, operation) {
+            Some(host) => hosts[lane] = host,
+            None if m.refuse_shared(addresses[lane], width, operation, lane) => return None,
+            None => {}
         }
     }
-    true
+    Some(hosts)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Integer arithmetic, and the way to arithmetic of other types.
 
 use super::opcode::Opcode;
+use super::work::{Work, rare1, rare2, rare3, unsigned};
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
 use crate::code::Ins;
-use crate::exec::alu::{op2, op3};
+use crate::exec::alu::{op1, op2, op3};
 use crate::exec::level::Run;
-use crate::exec::{Exec, Flow, Machine};
+use crate::exec::{Flow, Machine};
 use crate::rows::{BIT, LANES, Lane};
 
 /// The Rust types of PTX types.
@@ -21,35 +22,33 @@ pub(crate) mod lane {
     pub(crate) type S16 = i16;
     pub(crate) type S32 = i32;
     pub(crate) type S64 = i64;
-    pub(crate) type F32 = f32;
-    pub(crate) type F64 = f64;
 }
 
-/// Picks the instance of a function for the type of the instruction, if it is one of those listed.
+/// Picks the instance of an operation for the type of the instruction, if it is one of those listed.
 macro_rules! by_type {
-    ($level:expr, $ty:expr, op1, [$($T:ident)+], |$a:ident| $body:expr) => {
+    ($level:expr, $ty:expr, $op:ident, [$($T:ident)+], |$a:ident| $body:expr) => {
         match $ty {
             $($crate::ast::Type::$T => {
                 type T = $crate::lower::arithmetic::lane::$T;
-                Some($crate::exec::alu::op1($level, |$a: T| -> T { $body }))
+                Some($crate::lower::work::Work::from($op($level, |$a: T| -> T { $body })))
             })+
             _ => None,
         }
     };
-    ($level:expr, $ty:expr, op2, [$($T:ident)+], |$a:ident, $b:ident| $body:expr) => {
+    ($level:expr, $ty:expr, $op:ident, [$($T:ident)+], |$a:ident, $b:ident| $body:expr) => {
         match $ty {
             $($crate::ast::Type::$T => {
                 type T = $crate::lower::arithmetic::lane::$T;
-                Some($crate::exec::alu::op2($level, |$a: T, $b: T| -> T { $body }))
+                Some($crate::lower::work::Work::from($op($level, |$a: T, $b: T| -> T { $body })))
             })+
             _ => None,
         }
     };
-    ($level:expr, $ty:expr, op3, [$($T:ident)+], |$a:ident, $b:ident, $c:ident| $body:expr) => {
+    ($level:expr, $ty:expr, $op:ident, [$($T:ident)+], |$a:ident, $b:ident, $c:ident| $body:expr) => {
         match $ty {
             $($crate::ast::Type::$T => {
                 type T = $crate::lower::arithmetic::lane::$T;
-                Some($crate::exec::alu::op3($level, |$a: T, $b: T, $c: T| -> T { $body }))
+                Some($crate::lower::work::Work::from($op($level, |$a: T, $b: T, $c: T| -> T { $body })))
             })+
             _ => None,
         }
@@ -58,37 +57,6 @@ macro_rules! by_type {
 pub(crate) use by_type;
 
 impl Lower<'_> {
-    /// `rows[0] = f(rows[1])`, or a refusal if there is no such function for the type.
-    pub(crate) fn unary(&mut self, exec: Option<Exec>, types: (Type, Type), operands: &[Operand]) -> Result<()> {
-        let [d, a] = operands else { return Err("two operands are needed".into()) };
-        let exec = exec.ok_or("this type is not supported here")?;
-        let a = self.value(a, types.1)?;
-        let d = self.result(d, types.0)?;
-        self.emit_exec(exec, &[d, a], 0);
-        Ok(())
-    }
-
-    pub(crate) fn binary(&mut self, exec: Option<Exec>, types: [Type; 3], operands: &[Operand]) -> Result<()> {
-        let [d, a, b] = operands else { return Err("three operands are needed".into()) };
-        let exec = exec.ok_or("this type is not supported here")?;
-        let a = self.value(a, types[1])?;
-        let b = self.value(b, types[2])?;
-        let d = self.result(d, types[0])?;
-        self.emit_exec(exec, &[d, a, b], 0);
-        Ok(())
-    }
-
-    pub(crate) fn ternary(&mut self, exec: Option<Exec>, types: [Type; 4], operands: &[Operand]) -> Result<()> {
-        let [d, a, b, c] = operands else { return Err("four operands are needed".into()) };
-        let exec = exec.ok_or("this type is not supported here")?;
-        let a = self.value(a, types[1])?;
-        let b = self.value(b, types[2])?;
-        let c = self.value(c, types[3])?;
-        let d = self.result(d, types[0])?;
-        self.emit_exec(exec, &[d, a, b, c], 0);
-        Ok(())
-    }
-
     pub(super) fn arithmetic(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         match ty {
@@ -108,27 +76,27 @@ impl Lower<'_> {
         match op.name {
             "add" if saturate => {
                 op.finish()?;
-                self.binary(by_type!(level, ty, op2, [S32], |a, b| a.saturating_add(b)), [ty; 3], operands)
+                self.binary(by_type!(level, ty, rare2, [S32], |a, b| a.saturating_add(b)), [ty; 3], operands)
             }
             "sub" if saturate => {
                 op.finish()?;
-                self.binary(by_type!(level, ty, op2, [S32], |a, b| a.saturating_sub(b)), [ty; 3], operands)
+                self.binary(by_type!(level, ty, rare2, [S32], |a, b| a.saturating_sub(b)), [ty; 3], operands)
             }
             "add" => {
                 op.finish()?;
-                let exec = by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| a.wrapping_add(b));
+                let exec = by_type!(level, unsigned(ty), op2, [U16 U32 U64], |a, b| a.wrapping_add(b));
                 self.binary(exec, [ty; 3], operands)
             }
             "sub" => {
                 op.finish()?;
-                let exec = by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| a.wrapping_sub(b));
+                let exec = by_type!(level, unsigned(ty), op2, [U16 U32 U64], |a, b| a.wrapping_sub(b));
                 self.binary(exec, [ty; 3], operands)
             }
             "mul" | "mad" => self.multiply(op, operands, ty),
             "mul24" | "mad24" => self.multiply_24(op, operands, ty),
             "sad" => {
                 op.finish()?;
-                let exec = by_type!(level, ty, op3, [U16 S16 U32 S32 U64 S64], |a, b, c| {
+                let exec = by_type!(level, ty, rare3, [U16 S16 U32 S32 U64 S64], |a, b, c| {
                     c.wrapping_add(if a < b { b.wrapping_sub(a) } else { a.wrapping_sub(b) })
                 });
                 self.ternary(exec, [ty; 4], operands)
@@ -136,21 +104,21 @@ impl Lower<'_> {
             "div" => {
                 op.finish()?;
                 // The quotient by zero is not defined; the hardware gives all ones.
-                let exec = by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| {
+                let exec = by_type!(level, ty, rare2, [U16 S16 U32 S32 U64 S64], |a, b| {
                     if b == 0 { !0 } else { a.wrapping_div(b) }
                 });
                 self.binary(exec, [ty; 3], operands)
             }
             "rem" => {
                 op.finish()?;
-                let exec = by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| {
+                let exec = by_type!(level, ty, rare2, [U16 S16 U32 S32 U64 S64], |a, b| {
                     if b == 0 { a } else { a.wrapping_rem(b) }
                 });
                 self.binary(exec, [ty; 3], operands)
             }
             "abs" => {
                 op.finish()?;
-                let exec = by_type!(level, ty, op1, [S16 S32 S64], |a| a.wrapping_abs());
+                let exec = by_type!(level, ty, rare1, [S16 S32 S64], |a| a.wrapping_abs());
                 self.unary(exec, (ty, ty), operands)
             }
             "neg" => {
@@ -162,7 +130,7 @@ impl Lower<'_> {
                 let relu = op.take("relu");
                 op.finish()?;
                 let exec = if relu {
-                    by_type!(level, ty, op2, [S32], |a, b| a.min(b).max(0))
+                    by_type!(level, ty, rare2, [S32], |a, b| a.min(b).max(0))
                 } else {
                     by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| a.min(b))
                 };
@@ -172,7 +140,7 @@ impl Lower<'_> {
                 let relu = op.take("relu");
                 op.finish()?;
                 let exec = if relu {
-                    by_type!(level, ty, op2, [S32], |a, b| a.max(b).max(0))
+                    by_type!(level, ty, rare2, [S32], |a, b| a.max(b).max(0))
                 } else {
                     by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| a.max(b))
                 };
@@ -198,26 +166,26 @@ impl Lower<'_> {
             return self.ternary(Some(exec), [ty; 4], operands);
         }
         if part == "wide" {
-            let (wide, exec) = match (ty, add) {
-                (Type::U16, false) => (Type::U32, op2(level, |a: u16, b: u16| u32::from(a) * u32::from(b))),
-                (Type::S16, false) => (Type::S32, op2(level, |a: i16, b: i16| i32::from(a) * i32::from(b))),
-                (Type::U32, false) => (Type::U64, op2(level, |a: u32, b: u32| u64::from(a) * u64::from(b))),
-                (Type::S32, false) => (Type::S64, op2(level, |a: i32, b: i32| i64::from(a) * i64::from(b))),
+            let (wide, exec): (Type, Work) = match (ty, add) {
+                (Type::U16, false) => (Type::U32, rare2(level, |a: u16, b: u16| u32::from(a) * u32::from(b))),
+                (Type::S16, false) => (Type::S32, rare2(level, |a: i16, b: i16| i32::from(a) * i32::from(b))),
+                (Type::U32, false) => (Type::U64, op2(level, |a: u32, b: u32| u64::from(a) * u64::from(b)).into()),
+                (Type::S32, false) => (Type::S64, op2(level, |a: i32, b: i32| i64::from(a) * i64::from(b)).into()),
                 (Type::U16, true) => {
                     let f = |a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c);
-                    (Type::U32, op3(level, f))
+                    (Type::U32, rare3(level, f))
                 }
                 (Type::S16, true) => {
                     let f = |a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c);
-                    (Type::S32, op3(level, f))
+                    (Type::S32, rare3(level, f))
                 }
                 (Type::U32, true) => {
                     let f = |a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c);
-                    (Type::U64, op3(level, f))
+                    (Type::U64, op3(level, f).into())
                 }
                 (Type::S32, true) => {
                     let f = |a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c);
-                    (Type::S64, op3(level, f))
+                    (Type::S64, op3(level, f).into())
                 }
                 _ => return Err("this type is not supported here".into()),
             };
@@ -229,16 +197,16 @@ impl Lower<'_> {
         }
         if add {
             let exec = if part == "lo" {
-                by_type!(level, ty, op3, [U16 S16 U32 S32 U64 S64], |a, b, c| a.wrapping_mul(b).wrapping_add(c))
+                by_type!(level, unsigned(ty), op3, [U16 U32 U64], |a, b, c| a.wrapping_mul(b).wrapping_add(c))
             } else {
-                by_type!(level, ty, op3, [U16 S16 U32 S32 U64 S64], |a, b, c| a.high(b).wrapping_add(c))
+                by_type!(level, ty, rare3, [U16 S16 U32 S32 U64 S64], |a, b, c| a.high(b).wrapping_add(c))
             };
             self.ternary(exec, [ty; 4], operands)
         } else {
             let exec = if part == "lo" {
-                by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| a.wrapping_mul(b))
+                by_type!(level, unsigned(ty), op2, [U16 U32 U64], |a, b| a.wrapping_mul(b))
             } else {
-                by_type!(level, ty, op2, [U16 S16 U32 S32 U64 S64], |a, b| a.high(b))
+                by_type!(level, ty, rare2, [U16 S16 U32 S32 U64 S64], |a, b| a.high(b))
             };
             self.binary(exec, [ty; 3], operands)
         }
@@ -250,19 +218,19 @@ impl Lower<'_> {
         op.finish()?;
         // The low 24 bits of each factor; `hi` gives bits 16 to 47 of the product.
         let exec = match (op.name, ty, high) {
-            ("mul24", Type::U32, false) => op2(level, |a: u32, b: u32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
-            ("mul24", Type::S32, false) => op2(level, |a: i32, b: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
+            ("mul24", Type::U32, false) => rare2(level, |a: u32, b: u32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
+            ("mul24", Type::S32, false) => rare2(level, |a: i32, b: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
             ("mul24", Type::U32, true) => {
-                op2(level, |a: u32, b: u32| (u64::from(a << 8 >> 8) * u64::from(b << 8 >> 8) >> 16) as u32)
+                rare2(level, |a: u32, b: u32| (u64::from(a << 8 >> 8) * u64::from(b << 8 >> 8) >> 16) as u32)
             }
             ("mul24", Type::S32, true) => {
-                op2(level, |a: i32, b: i32| (i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8) >> 16) as i32)
+                rare2(level, |a: i32, b: i32| (i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8) >> 16) as i32)
             }
             ("mad24", Type::U32, false) => {
-                op3(level, |a: u32, b: u32, c: u32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c))
+                rare3(level, |a: u32, b: u32, c: u32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c))
             }
             ("mad24", Type::S32, false) => {
-                op3(level, |a: i32, b: i32, c: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c))
+                rare3(level, |a: i32, b: i32, c: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c))
             }
             _ => return Err("this form is not supported".into()),
         };
@@ -308,14 +276,14 @@ impl Lower<'_> {
                 let high = op.take_any(&["lo", "hi"]) == Some("hi");
                 let level = self.level;
                 let exec = if high {
-                    by_type!(level, ty, op2, [U32 S32 U64 S64], |a, b| a.high(b))
+                    by_type!(level, ty, rare2, [U32 S32 U64 S64], |a, b| a.high(b))
                 } else {
-                    by_type!(level, ty, op2, [U32 S32 U64 S64], |a, b| a.wrapping_mul(b))
+                    by_type!(level, unsigned(ty), rare2, [U32 U64], |a, b| a.wrapping_mul(b))
                 };
-                let exec = exec.ok_or("this type is not supported here")?;
+                let work = exec.ok_or("this type is not supported here")?;
                 let [a, b, c] = [self.value(a, ty)?, self.value(b, ty)?, self.value(c, ty)?];
                 let product = self.fresh(types::is_wide(ty));
-                self.emit_exec(exec, &[product, a, b], 0);
+                self.emit_work(work, &[product, a, b], &[ty; 3]);
                 (self.result(d, ty)?, product, c)
             }
             (_, [d, a, b]) => {

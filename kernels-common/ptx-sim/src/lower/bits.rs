@@ -2,9 +2,10 @@
 
 use super::arithmetic::by_type;
 use super::opcode::Opcode;
+use super::work::{rare1, rare2, rare3};
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
-use crate::exec::alu::{Logic, Lop3, op1, op2, op3};
+use crate::exec::alu::{Logic, Lop3, op1, op2};
 
 /// Truth tables over (a, b, c): the value for (a, b, c) is bit 4a + 2b + c.
 const A: u64 = 0xf0;
@@ -37,7 +38,7 @@ impl Lower<'_> {
             }
             "cnot" => {
                 op.finish()?;
-                let exec = by_type!(level, ty, op1, [B16 B32 B64], |a| if a == 0 { 1 } else { 0 });
+                let exec = by_type!(level, ty, rare1, [B16 B32 B64], |a| if a == 0 { 1 } else { 0 });
                 self.unary(exec, (ty, ty), operands)
             }
             "lop3" => self.lop3(op, operands),
@@ -68,10 +69,10 @@ impl Lower<'_> {
             "bfe" => {
                 op.finish()?;
                 let exec = match ty {
-                    Type::U32 => op3(level, |a: u32, b: u32, c: u32| extract(u64::from(a), b, c, 32, false) as u32),
-                    Type::S32 => op3(level, |a: u32, b: u32, c: u32| extract(u64::from(a), b, c, 32, true) as u32),
-                    Type::U64 => op3(level, |a: u64, b: u32, c: u32| extract(a, b, c, 64, false)),
-                    Type::S64 => op3(level, |a: u64, b: u32, c: u32| extract(a, b, c, 64, true)),
+                    Type::U32 => rare3(level, |a: u32, b: u32, c: u32| extract(u64::from(a), b, c, 32, false) as u32),
+                    Type::S32 => rare3(level, |a: u32, b: u32, c: u32| extract(u64::from(a), b, c, 32, true) as u32),
+                    Type::U64 => rare3(level, |a: u64, b: u32, c: u32| extract(a, b, c, 64, false)),
+                    Type::S64 => rare3(level, |a: u64, b: u32, c: u32| extract(a, b, c, 64, true)),
                     _ => return Err("this type is not supported here".into()),
                 };
                 self.ternary(Some(exec), [ty, ty, Type::U32, Type::U32], operands)
@@ -81,31 +82,33 @@ impl Lower<'_> {
                 let shift = op.take("shiftamt");
                 op.finish()?;
                 let exec = match (ty, shift) {
-                    (Type::U32, false) => op1(level, |a: u32| highest(u64::from(a))),
-                    (Type::U64, false) => op1(level, highest),
-                    (Type::S32, false) => op1(level, |a: u32| highest(u64::from(if a >> 31 != 0 { !a } else { a }))),
-                    (Type::S64, false) => op1(level, |a: u64| highest(if a >> 63 != 0 { !a } else { a })),
-                    (Type::U32, true) => op1(level, |a: u32| to_shift(highest(u64::from(a)), 31)),
-                    (Type::U64, true) => op1(level, |a: u64| to_shift(highest(a), 63)),
+                    (Type::U32, false) => rare1(level, |a: u32| highest(u64::from(a))),
+                    (Type::U64, false) => rare1(level, highest),
+                    (Type::S32, false) => rare1(level, |a: u32| highest(u64::from(if a >> 31 != 0 { !a } else { a }))),
+                    (Type::S64, false) => rare1(level, |a: u64| highest(if a >> 63 != 0 { !a } else { a })),
+                    (Type::U32, true) => rare1(level, |a: u32| to_shift(highest(u64::from(a)), 31)),
+                    (Type::U64, true) => rare1(level, |a: u64| to_shift(highest(a), 63)),
                     (Type::S32, true) => {
-                        op1(level, |a: u32| to_shift(highest(u64::from(if a >> 31 != 0 { !a } else { a })), 31))
+                        rare1(level, |a: u32| to_shift(highest(u64::from(if a >> 31 != 0 { !a } else { a })), 31))
                     }
-                    (Type::S64, true) => op1(level, |a: u64| to_shift(highest(if a >> 63 != 0 { !a } else { a }), 63)),
+                    (Type::S64, true) => {
+                        rare1(level, |a: u64| to_shift(highest(if a >> 63 != 0 { !a } else { a }), 63))
+                    }
                     _ => return Err("this type is not supported here".into()),
                 };
                 self.unary(Some(exec), (Type::U32, ty), operands)
             }
             "brev" => {
                 op.finish()?;
-                self.unary(by_type!(level, ty, op1, [B32 B64], |a| a.reverse_bits()), (ty, ty), operands)
+                self.unary(by_type!(level, ty, rare1, [B32 B64], |a| a.reverse_bits()), (ty, ty), operands)
             }
             "popc" | "clz" => {
                 op.finish()?;
                 let exec = match (op.name, ty) {
-                    ("popc", Type::B32) => op1(level, |a: u32| a.count_ones()),
-                    ("popc", Type::B64) => op1(level, |a: u64| a.count_ones()),
-                    ("clz", Type::B32) => op1(level, |a: u32| a.leading_zeros()),
-                    ("clz", Type::B64) => op1(level, |a: u64| a.leading_zeros()),
+                    ("popc", Type::B32) => rare1(level, |a: u32| a.count_ones()),
+                    ("popc", Type::B64) => rare1(level, |a: u64| a.count_ones()),
+                    ("clz", Type::B32) => rare1(level, |a: u32| a.leading_zeros()),
+                    ("clz", Type::B64) => rare1(level, |a: u64| a.leading_zeros()),
                     _ => return Err("this type is not supported here".into()),
                 };
                 self.unary(Some(exec), (Type::U32, ty), operands)
@@ -115,9 +118,9 @@ impl Lower<'_> {
                 let clamp = op.take_any(&["clamp", "wrap"]) == Some("clamp");
                 op.finish()?;
                 let exec = if clamp {
-                    op2(level, |a: u32, b: u32| ones(a.min(32), b.min(32)))
+                    rare2(level, |a: u32, b: u32| ones(a.min(32), b.min(32)))
                 } else {
-                    op2(level, |a: u32, b: u32| ones(a & 31, b & 31))
+                    rare2(level, |a: u32, b: u32| ones(a & 31, b & 31))
                 };
                 self.binary(Some(exec), [Type::B32, Type::U32, Type::U32], operands)
             }
@@ -126,16 +129,16 @@ impl Lower<'_> {
                 op.finish()?;
                 let exec = match (ty, clamp) {
                     (Type::U32, true) => {
-                        op2(level, |a: u32, b: u32| extract(u64::from(a), 0, b.min(32), 32, false) as u32)
+                        rare2(level, |a: u32, b: u32| extract(u64::from(a), 0, b.min(32), 32, false) as u32)
                     }
                     (Type::S32, true) => {
-                        op2(level, |a: u32, b: u32| extract(u64::from(a), 0, b.min(32), 32, true) as u32)
+                        rare2(level, |a: u32, b: u32| extract(u64::from(a), 0, b.min(32), 32, true) as u32)
                     }
                     (Type::U32, false) => {
-                        op2(level, |a: u32, b: u32| extract(u64::from(a), 0, b & 31, 32, false) as u32)
+                        rare2(level, |a: u32, b: u32| extract(u64::from(a), 0, b & 31, 32, false) as u32)
                     }
                     (Type::S32, false) => {
-                        op2(level, |a: u32, b: u32| extract(u64::from(a), 0, b & 31, 32, true) as u32)
+                        rare2(level, |a: u32, b: u32| extract(u64::from(a), 0, b & 31, 32, true) as u32)
                     }
                     _ => return Err("this type is not supported here".into()),
                 };
@@ -182,10 +185,10 @@ impl Lower<'_> {
         let clamp = op.take_any(&["clamp", "wrap"]) == Some("clamp");
         op.finish()?;
         let exec = match (left, clamp) {
-            (true, true) => op3(level, |a: u32, b: u32, c: u32| ((pair(a, b) << c.min(32)) >> 32) as u32),
-            (true, false) => op3(level, |a: u32, b: u32, c: u32| ((pair(a, b) << (c & 31)) >> 32) as u32),
-            (false, true) => op3(level, |a: u32, b: u32, c: u32| (pair(a, b) >> c.min(32)) as u32),
-            (false, false) => op3(level, |a: u32, b: u32, c: u32| (pair(a, b) >> (c & 31)) as u32),
+            (true, true) => rare3(level, |a: u32, b: u32, c: u32| ((pair(a, b) << c.min(32)) >> 32) as u32),
+            (true, false) => rare3(level, |a: u32, b: u32, c: u32| ((pair(a, b) << (c & 31)) >> 32) as u32),
+            (false, true) => rare3(level, |a: u32, b: u32, c: u32| (pair(a, b) >> c.min(32)) as u32),
+            (false, false) => rare3(level, |a: u32, b: u32, c: u32| (pair(a, b) >> (c & 31)) as u32),
         };
         self.ternary(Some(exec), [Type::B32, Type::B32, Type::B32, Type::U32], operands)
     }
@@ -205,19 +208,19 @@ impl Lower<'_> {
             0,
         );
         let exec = if wide {
-            op3(self.level, |a: u64, b: u64, field: u32| {
+            rare3(self.level, |a: u64, b: u64, field: u32| {
                 let mask = field_mask(field & 0xff, field >> 8, 64);
                 let moved = if field & 0xff < 64 { a << (field & 0xff) } else { 0 };
                 b & !mask | moved & mask
             })
         } else {
-            op3(self.level, |a: u32, b: u32, field: u32| {
+            rare3(self.level, |a: u32, b: u32, field: u32| {
                 let mask = field_mask(field & 0xff, field >> 8, 32) as u32;
                 let moved = if field & 0xff < 32 { a << (field & 0xff) } else { 0 };
                 b & !mask | moved & mask
             })
         };
-        self.emit_exec(exec, &[d, a, b, field], 0);
+        self.emit_work(exec, &[d, a, b, field], &[ty, ty, ty, Type::U32]);
         Ok(())
     }
 
@@ -226,7 +229,7 @@ impl Lower<'_> {
         let mode = op.take_any(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"]);
         op.finish()?;
         let exec = match mode {
-            None => op3(level, |a: u32, b: u32, c: u32| {
+            None => rare3(level, |a: u32, b: u32, c: u32| {
                 let bytes = u64::from(a) | u64::from(b) << 32;
                 let mut result = 0;
                 for place in 0..4 {
@@ -237,12 +240,12 @@ impl Lower<'_> {
                 }
                 result
             }),
-            Some("f4e") => op3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| (c + i) & 7, c)),
-            Some("b4e") => op3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| (c.wrapping_sub(i)) & 7, c)),
-            Some("rc8") => op3(level, |a: u32, b: u32, c: u32| picked(a, b, |_, c| c, c)),
-            Some("ecl") => op3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i.max(c), c)),
-            Some("ecr") => op3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i.min(c), c)),
-            Some(_) => op3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i & 1 | (c & 1) << 1, c)),
+            Some("f4e") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| (c + i) & 7, c)),
+            Some("b4e") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| (c.wrapping_sub(i)) & 7, c)),
+            Some("rc8") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |_, c| c, c)),
+            Some("ecl") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i.max(c), c)),
+            Some("ecr") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i.min(c), c)),
+            Some(_) => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i & 1 | (c & 1) << 1, c)),
         };
         self.ternary(Some(exec), [Type::B32; 4], operands)
     }

@@ -1,12 +1,14 @@
 //! Comparisons and what chooses by them.
 
+use std::num::FpCategory;
+
 use super::bits::flip_inputs;
 use super::opcode::Opcode;
+use super::work::{rare1, unsigned};
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
 use crate::exec::Exec;
 use crate::exec::alu::{Logic, Select, compare};
-use crate::num::half::{bf16_to_f32, f16_to_f32};
 use crate::rows::Row;
 
 /// The comparisons.
@@ -14,48 +16,27 @@ const RELATIONS: [&str; 18] = [
     "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
 ];
 
-/// The instances of a relation for integers.
-macro_rules! ordered {
-    ($level:expr, $relation:expr, $T:ty) => {
-        match $relation {
-            "eq" => Some(compare($level, |a: $T, b: $T| a == b)),
-            "ne" => Some(compare($level, |a: $T, b: $T| a != b)),
-            "lt" | "lo" => Some(compare($level, |a: $T, b: $T| a < b)),
-            "le" | "ls" => Some(compare($level, |a: $T, b: $T| a <= b)),
-            "gt" | "hi" => Some(compare($level, |a: $T, b: $T| a > b)),
-            "ge" | "hs" => Some(compare($level, |a: $T, b: $T| a >= b)),
-            _ => None,
-        }
-    };
+/// A comparison made of one that there is code for.
+#[derive(Clone, Copy)]
+struct Relation {
+    exec: Exec,
+    /// The operands change places.
+    swap: bool,
+    /// The outcome is negated.
+    negate: bool,
 }
 
-/// The instances of a relation for floating numbers, which `$load` makes of `$T`.
-macro_rules! floating {
-    ($level:expr, $relation:expr, $T:ty, $load:expr) => {
-        match $relation {
-            "eq" => Some(compare($level, |a: $T, b: $T| $load(a) == $load(b))),
-            "ne" => Some(compare($level, |a: $T, b: $T| $load(a) < $load(b) || $load(a) > $load(b))),
-            "lt" => Some(compare($level, |a: $T, b: $T| $load(a) < $load(b))),
-            "le" => Some(compare($level, |a: $T, b: $T| $load(a) <= $load(b))),
-            "gt" => Some(compare($level, |a: $T, b: $T| $load(a) > $load(b))),
-            "ge" => Some(compare($level, |a: $T, b: $T| $load(a) >= $load(b))),
-            "equ" => Some(compare($level, |a: $T, b: $T| !($load(a) < $load(b) || $load(a) > $load(b)))),
-            "neu" => Some(compare($level, |a: $T, b: $T| $load(a) != $load(b))),
-            "ltu" => Some(compare($level, |a: $T, b: $T| !($load(a) >= $load(b)))),
-            "leu" => Some(compare($level, |a: $T, b: $T| !($load(a) > $load(b)))),
-            "gtu" => Some(compare($level, |a: $T, b: $T| !($load(a) <= $load(b)))),
-            "geu" => Some(compare($level, |a: $T, b: $T| !($load(a) < $load(b)))),
-            "num" => Some(compare($level, |a: $T, b: $T| !$load(a).is_nan() && !$load(b).is_nan())),
-            "nan" => Some(compare($level, |a: $T, b: $T| $load(a).is_nan() || $load(b).is_nan())),
-            _ => None,
+/// The instances of the basic comparisons for a type.
+macro_rules! basic {
+    ($level:expr, $basic:expr, $T:ty) => {
+        match $basic {
+            "eq" => compare($level, |a: $T, b: $T| a == b),
+            "lt" => compare($level, |a: $T, b: $T| a < b),
+            "le" => compare($level, |a: $T, b: $T| a <= b),
+            // Ordered and not equal.
+            _ => compare($level, |a: $T, b: $T| a < b || a > b),
         }
     };
-}
-
-/// The bits, as they are.
-#[inline(always)]
-fn id<T>(x: T) -> T {
-    x
 }
 
 impl Lower<'_> {
@@ -69,35 +50,91 @@ impl Lower<'_> {
         }
     }
 
-    fn relation(&self, relation: &str, ty: Type) -> Result<Exec> {
-        let level = self.level;
-        let exec = match ty {
-            Type::B16 | Type::B32 | Type::B64 if !matches!(relation, "eq" | "ne") => None,
-            Type::B16 | Type::U16 => ordered!(level, relation, u16),
-            Type::B32 | Type::U32 => ordered!(level, relation, u32),
-            Type::B64 | Type::U64 => ordered!(level, relation, u64),
-            Type::S16 => ordered!(level, relation, i16),
-            Type::S32 => ordered!(level, relation, i32),
-            Type::S64 => ordered!(level, relation, i64),
-            Type::F32 => floating!(level, relation, f32, id),
-            Type::F64 => floating!(level, relation, f64, id),
-            Type::F16 => floating!(level, relation, u16, f16_to_f32),
-            Type::BF16 => floating!(level, relation, u16, bf16_to_f32),
-            _ => None,
+    /// How the comparison `name` of numbers of type `ty` is made; f16 and bf16 are compared in single precision.
+    fn relation(&self, name: &str, ty: Type) -> Result<Relation> {
+        let float = types::is_float(ty);
+        let untyped = matches!(ty, Type::B16 | Type::B32 | Type::B64);
+        let signed_or_float = float || types::is_signed(ty);
+        let unknown = || format!("the comparison `.{name}` is not supported for this type");
+        let (basic, swap, negate) = match name {
+            "eq" => ("eq", false, false),
+            "ne" if float => ("differs", false, false),
+            "ne" => ("eq", false, true),
+            _ if untyped => return Err(unknown().into()),
+            "lo" | "ls" | "hi" | "hs" if signed_or_float => return Err(unknown().into()),
+            "lt" | "lo" => ("lt", false, false),
+            "gt" | "hi" => ("lt", true, false),
+            "le" | "ls" if float => ("le", false, false),
+            "ge" | "hs" if float => ("le", true, false),
+            "le" | "ls" => ("lt", true, true),
+            "ge" | "hs" => ("lt", false, true),
+            _ if !float => return Err(unknown().into()),
+            "equ" => ("differs", false, true),
+            "neu" => ("eq", false, true),
+            "ltu" => ("le", true, true),
+            "leu" => ("lt", true, true),
+            "gtu" => ("le", false, true),
+            "geu" => ("lt", false, true),
+            "num" => ("nan", false, true),
+            _ => ("nan", false, false),
         };
-        exec.ok_or_else(|| format!("the comparison `.{relation}` is not supported for this type").into())
+        let level = self.level;
+        let exec = match unsigned(ty) {
+            Type::F32 | Type::F16 | Type::BF16 if basic == "nan" => {
+                compare(level, |a: f32, b: f32| a.is_nan() || b.is_nan())
+            }
+            Type::F64 if basic == "nan" => compare(level, |a: f64, b: f64| a.is_nan() || b.is_nan()),
+            Type::F32 | Type::F16 | Type::BF16 => basic!(level, basic, f32),
+            Type::F64 => basic!(level, basic, f64),
+            Type::U16 if basic == "eq" => compare(level, |a: u16, b: u16| a == b),
+            Type::U32 if basic == "eq" => compare(level, |a: u32, b: u32| a == b),
+            Type::U64 if basic == "eq" => compare(level, |a: u64, b: u64| a == b),
+            _ => match ty {
+                Type::U16 => compare(level, |a: u16, b: u16| a < b),
+                Type::U32 => compare(level, |a: u32, b: u32| a < b),
+                Type::U64 => compare(level, |a: u64, b: u64| a < b),
+                Type::S16 => compare(level, |a: i16, b: i16| a < b),
+                Type::S32 => compare(level, |a: i32, b: i32| a < b),
+                Type::S64 => compare(level, |a: i64, b: i64| a < b),
+                _ => return Err(unknown().into()),
+            },
+        };
+        Ok(Relation { exec, swap, negate })
+    }
+
+    fn emit_relation(&mut self, relation: Relation, d: Row, a: Row, b: Row) {
+        let (a, b) = if relation.swap { (b, a) } else { (a, b) };
+        self.emit_exec(relation.exec, &[d, a, b], if relation.negate { u64::from(u32::MAX) } else { 0 });
+    }
+
+    /// An operand of a comparison, in single precision if it is narrower.
+    fn comparable(&mut self, row: Row, ty: Type, ftz: bool) -> Row {
+        match ty {
+            Type::F16 | Type::BF16 => {
+                let single = self.fresh(false);
+                let widen = self.widen_half(ty);
+                self.emit_exec(widen, &[single, row], 0);
+                single
+            }
+            Type::F32 if ftz => self.flushed(row),
+            _ => row,
+        }
+    }
+
+    /// Compares two operands into the predicate `d`.
+    fn compare_into(&mut self, d: Row, name: &str, ty: Type, ftz: bool, a: &Operand, b: &Operand) -> Result<()> {
+        let relation = self.relation(name, ty)?;
+        let (a, b) = (self.value(a, ty)?, self.value(b, ty)?);
+        let (a, b) = (self.comparable(a, ty, ftz), self.comparable(b, ty, ftz));
+        self.emit_relation(relation, d, a, b);
+        Ok(())
     }
 
     /// Compares two operands into a fresh predicate.
-    fn compared(&mut self, relation: &str, ty: Type, ftz: bool, a: &Operand, b: &Operand) -> Result<Row> {
-        let exec = self.relation(relation, ty)?;
-        let (mut a, mut b) = (self.value(a, ty)?, self.value(b, ty)?);
-        if ftz && ty == Type::F32 {
-            (a, b) = (self.flushed(a), self.flushed(b));
-        }
-        let p = self.fresh_predicate();
-        self.emit_exec(exec, &[p, a, b], 0);
-        Ok(p)
+    fn compared(&mut self, name: &str, ty: Type, ftz: bool, a: &Operand, b: &Operand) -> Result<Row> {
+        let d = self.fresh_predicate();
+        self.compare_into(d, name, ty, ftz, a, b)?;
+        Ok(d)
     }
 
     fn setp(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
@@ -116,14 +153,8 @@ impl Lower<'_> {
         }
         // The plain case needs no second step.
         if let (Operand::Reg(_), None) = (d, combine) {
-            let exec = self.relation(relation, ty)?;
-            let (mut a, mut b) = (self.value(a, ty)?, self.value(b, ty)?);
-            if ftz && ty == Type::F32 {
-                (a, b) = (self.flushed(a), self.flushed(b));
-            }
             let d = self.predicate_result(d)?;
-            self.emit_exec(exec, &[d, a, b], 0);
-            return Ok(());
+            return self.compare_into(d, relation, ty, ftz, a, b);
         }
         let holds = self.compared(relation, ty, ftz, a, b)?;
         let (p, q) = match d {
@@ -168,12 +199,13 @@ impl Lower<'_> {
     ) -> Result<()> {
         let Operand::Pair(p, q) = d else { return Err("two predicates are needed".into()) };
         let single = if ty == Type::F16x2 { Type::F16 } else { Type::BF16 };
-        let exec = self.relation(relation, single)?;
+        let relation = self.relation(relation, single)?;
         let (a, b) = (self.value(a, ty)?, self.value(b, ty)?);
         let (high_a, high_b) = (self.high_half(a), self.high_half(b));
         for (d, a, b) in [(p, a, b), (q, high_a, high_b)] {
             let holds = self.fresh_predicate();
-            self.emit_exec(exec, &[holds, a, b], 0);
+            let (a, b) = (self.comparable(a, single, false), self.comparable(b, single, false));
+            self.emit_relation(relation, holds, a, b);
             self.combine(d, holds, false, combine, c)?;
         }
         Ok(())
@@ -253,31 +285,31 @@ impl Lower<'_> {
     }
 
     fn testp(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
-        let level = self.level;
         let ty = op.ty()?;
         let test = op
             .take_any(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"])
             .ok_or("the test is missing")?;
         op.finish()?;
         let [d, a] = operands else { return Err("two operands are needed".into()) };
-        let exec = match (ty, test) {
-            (Type::F32, "finite") => compare(level, |a: f32, _| a.is_finite()),
-            (Type::F32, "infinite") => compare(level, |a: f32, _| a.is_infinite()),
-            (Type::F32, "number") => compare(level, |a: f32, _| !a.is_nan()),
-            (Type::F32, "notanumber") => compare(level, |a: f32, _| a.is_nan()),
-            (Type::F32, "normal") => compare(level, |a: f32, _| a.is_normal()),
-            (Type::F32, _) => compare(level, |a: f32, _| a.is_subnormal()),
-            (Type::F64, "finite") => compare(level, |a: f64, _| a.is_finite()),
-            (Type::F64, "infinite") => compare(level, |a: f64, _| a.is_infinite()),
-            (Type::F64, "number") => compare(level, |a: f64, _| !a.is_nan()),
-            (Type::F64, "notanumber") => compare(level, |a: f64, _| a.is_nan()),
-            (Type::F64, "normal") => compare(level, |a: f64, _| a.is_normal()),
-            (Type::F64, _) => compare(level, |a: f64, _| a.is_subnormal()),
+        let class = match test {
+            "finite" => |class| !matches!(class, FpCategory::Nan | FpCategory::Infinite),
+            "infinite" => |class| class == FpCategory::Infinite,
+            "number" => |class| class != FpCategory::Nan,
+            "notanumber" => |class| class == FpCategory::Nan,
+            "normal" => |class| class == FpCategory::Normal,
+            _ => |class: FpCategory| class == FpCategory::Subnormal,
+        };
+        let work = match ty {
+            Type::F32 => rare1(self.level, move |a: f32| u32::from(class(a.classify()))),
+            Type::F64 => rare1(self.level, move |a: f64| u32::from(class(a.classify()))),
             _ => return Err("this type is not supported here".into()),
         };
         let a = self.value(a, ty)?;
         let d = self.predicate_result(d)?;
-        self.emit_exec(exec, &[d, a, a], 0);
+        let holds = self.fresh(false);
+        self.emit_work(work, &[holds, a], &[Type::U32, ty]);
+        let (relation, zero) = (self.relation("ne", Type::U32)?, self.bits_row(0, false));
+        self.emit_relation(relation, d, holds, zero);
         Ok(())
     }
 }

@@ -27,8 +27,8 @@ impl Lower<'_> {
             return self.convert_packed(to, from, rounding, relu, operands);
         }
         let [d, a] = operands else { return Err("two operands are needed".into()) };
-        if let (false, false, false, Some(exec)) = (ftz, saturate, relu, self.quick(to, from, rounding)) {
-            return self.unary(Some(exec), (to, from), operands);
+        if let (false, false, false, Some(work)) = (ftz, saturate, relu, self.quick(to, from, rounding)) {
+            return self.unary(Some(work), (to, from), operands);
         }
         let a = self.value(a, from)?;
         let d = self.result(d, to)?;
@@ -51,44 +51,55 @@ impl Lower<'_> {
 
     /// Frequent conversions that need no options.
     fn quick(&self, to: Type, from: Type, rounding: Option<&str>) -> Option<Exec> {
-        use Type::{BF16, F16, F32, F64, S16, S32, S64, U8, U16, U32, U64};
+        use Type::{BF16, F16, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
         let level = self.level;
         Some(match (to, from, rounding) {
-            (U64, U32, None) | (S64, U32, None) => op1(level, |a: u32| u64::from(a)),
-            (S64, S32, None) | (U64, S32, None) => op1(level, |a: i32| i64::from(a)),
-            (U32 | S32, U64 | S64, None) => op1(level, |a: u64| a as u32),
-            (U32 | S32, U32 | S32, None) => op1(level, |a: u32| a),
-            (U64 | S64, U64 | S64, None) => op1(level, |a: u64| a),
-            (U16, U32 | S32 | U16 | S16, None) => op1(level, |a: u16| a),
-            (S16, U32 | S32 | U16 | S16, None) => op1(level, |a: i16| a),
-            (U16, U64 | S64, None) => op1(level, |a: u64| a as u16),
-            (S16, U64 | S64, None) => op1(level, |a: u64| a as i16),
-            (U32 | S32, U16, None) => op1(level, |a: u16| u32::from(a)),
-            (U32 | S32, S16, None) => op1(level, |a: i16| i32::from(a)),
-            (U64 | S64, U16, None) => op1(level, |a: u16| u64::from(a)),
-            (U64 | S64, S16, None) => op1(level, |a: i16| i64::from(a)),
-            (U8, U16 | S16 | U32 | S32 | U8, None) => op1(level, |a: u8| a),
-            (U16 | S16 | U32 | S32, U8, None) => op1(level, |a: u8| a),
-            (U32 | S32 | S16, Type::S8, None) => op1(level, |a: i8| a),
-            (F32, F16, None) => op1(level, |a: u16| canonical(f16_to_f32(a))),
-            (F32, BF16, None) => op1(level, |a: u16| canonical(bf16_to_f32(a))),
+            (U64 | S64, U32, None) => self.extend(false),
+            (S64 | U64, S32, None) => self.extend(true),
+            (U32 | S32, U64 | S64, None) => self.narrow(),
+            (U32 | S32, U32 | S32, None) => self.copy_row(false),
+            (U64 | S64, U64 | S64, None) => self.copy_row(true),
+            (U16, U32 | S32 | U16 | S16, None) | (U32 | S32, U16, None) => op1(level, |a: u16| a),
+            (S16, U32 | S32 | U16 | S16, None) | (U32 | S32, S16, None) => op1(level, |a: i16| a),
+            (U8, U16 | S16 | U32 | S32 | U8, None) | (U16 | S16 | U32 | S32, U8, None) => op1(level, |a: u8| a),
+            (S8, U16 | S16 | U32 | S32 | S8, None) | (U32 | S32 | S16, S8, None) => op1(level, |a: i8| a),
+            (F32, F16 | BF16, None) => self.widen_half(from),
             (F16, F32, Some("rn")) => op1(level, f32_to_f16),
             (BF16, F32, Some("rn")) => op1(level, f32_to_bf16),
-            (F64, F32, None) => op1(level, |a: f32| widen(a)),
+            (F64, F32, None) => op1(level, widen),
             (F32, F64, Some("rn")) => op1(level, |a: f64| canonical(a as f32)),
             (F32, S32, Some("rn")) => op1(level, |a: i32| a as f32),
             (F32, U32, Some("rn")) => op1(level, |a: u32| a as f32),
             (F32, S64, Some("rn")) => op1(level, |a: i64| a as f32),
             (F32, U64, Some("rn")) => op1(level, |a: u64| a as f32),
             (F64, S32, Some("rn")) => op1(level, |a: i32| f64::from(a)),
-            (F64, U32, Some("rn")) => op1(level, |a: u32| f64::from(a)),
             (F64, S64, Some("rn")) => op1(level, |a: i64| a as f64),
-            (F64, U64, Some("rn")) => op1(level, |a: u64| a as f64),
             (S32, F32, Some("rzi")) => op1(level, |a: f32| a as i32),
-            (U32, F32, Some("rzi")) => op1(level, |a: f32| a as u32),
-            (S32, F32, Some("rni")) => op1(level, |a: f32| a.round_ties_even() as i32),
             _ => return None,
         })
+    }
+
+    /// f16 or bf16 to single precision.
+    pub(crate) fn widen_half(&self, ty: Type) -> Exec {
+        match ty {
+            Type::F16 => op1(self.level, |a: u16| canonical(f16_to_f32(a))),
+            _ => op1(self.level, |a: u16| canonical(bf16_to_f32(a))),
+        }
+    }
+
+    /// 32-bit to 64-bit rows.
+    pub(crate) fn extend(&self, signed: bool) -> Exec {
+        if signed { op1(self.level, |a: i32| i64::from(a)) } else { op1(self.level, |a: u32| u64::from(a)) }
+    }
+
+    /// The low halves of 64-bit rows.
+    pub(crate) fn narrow(&self) -> Exec {
+        op1(self.level, |a: u64| a as u32)
+    }
+
+    /// A row as it is.
+    pub(crate) fn copy_row(&self, wide: bool) -> Exec {
+        if wide { op1(self.level, |a: u64| a) } else { op1(self.level, |a: u32| a) }
     }
 
     /// `cvt.rn.f16x2.f32 d, a, b`: a goes to the upper half.

@@ -1,9 +1,9 @@
 //! Single- and double-precision arithmetic.
 
 use super::opcode::Opcode;
+use super::work::{Work, rare1, rare2};
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
-use crate::exec::Exec;
 use crate::exec::alu::{op1, op2, op3};
 use crate::num::float::{self, canonical, flush, nan64};
 use crate::num::soft::{self, Mode};
@@ -67,7 +67,7 @@ impl Lower<'_> {
             _ => None,
         };
         if let Some(exec) = fused {
-            return self.float_op(exec, Manner { ftz: false, ..manner }, operands, count);
+            return self.float_op(exec.into(), Manner { ftz: false, ..manner }, operands, count);
         }
         let exec = match ty {
             Type::F32 => self.single(op.name, propagate),
@@ -77,58 +77,58 @@ impl Lower<'_> {
         self.float_op(exec, manner, operands, count)
     }
 
-    fn single(&self, name: &str, propagate: bool) -> Option<Exec> {
+    fn single(&self, name: &str, propagate: bool) -> Option<Work> {
         let level = self.level;
         Some(match name {
-            "add" => op2(level, |a: f32, b: f32| canonical(a + b)),
-            "sub" => op2(level, |a: f32, b: f32| canonical(a - b)),
-            "mul" => op2(level, |a: f32, b: f32| canonical(a * b)),
-            "fma" | "mad" => op3(level, |a: f32, b: f32, c: f32| canonical(a.mul_add(b, c))),
-            "div" => op2(level, |a: f32, b: f32| canonical(a / b)),
-            "rcp" => op1(level, |a: f32| canonical(1.0 / a)),
-            "sqrt" => op1(level, |a: f32| canonical(a.sqrt())),
-            "rsqrt" => op1(level, |a: f32| canonical((1.0 / f64::from(a).sqrt()) as f32)),
-            "sin" => op1(level, |a: f32| canonical(f64::from(a).sin() as f32)),
-            "cos" => op1(level, |a: f32| canonical(f64::from(a).cos() as f32)),
-            "ex2" => op1(level, |a: f32| canonical(f64::from(a).exp2() as f32)),
-            "lg2" => op1(level, |a: f32| canonical(f64::from(a).log2() as f32)),
-            "tanh" => op1(level, |a: f32| canonical(f64::from(a).tanh() as f32)),
-            "abs" => op1(level, |a: u32| a & 0x7fff_ffff),
-            "neg" => op1(level, |a: u32| a ^ 0x8000_0000),
-            "copysign" => op2(level, |a: u32, b: u32| a & 0x8000_0000 | b & 0x7fff_ffff),
+            "add" => op2(level, |a: f32, b: f32| canonical(a + b)).into(),
+            "sub" => op2(level, |a: f32, b: f32| canonical(a - b)).into(),
+            "mul" => op2(level, |a: f32, b: f32| canonical(a * b)).into(),
+            "fma" | "mad" => op3(level, |a: f32, b: f32, c: f32| canonical(a.mul_add(b, c))).into(),
+            "div" => op2(level, |a: f32, b: f32| canonical(a / b)).into(),
+            "rcp" => op1(level, |a: f32| canonical(1.0 / a)).into(),
+            "sqrt" => op1(level, |a: f32| canonical(a.sqrt())).into(),
+            "rsqrt" => rare1(level, |a: f32| canonical((1.0 / f64::from(a).sqrt()) as f32)),
+            "sin" => rare1(level, |a: f32| canonical(f64::from(a).sin() as f32)),
+            "cos" => rare1(level, |a: f32| canonical(f64::from(a).cos() as f32)),
+            "ex2" => rare1(level, |a: f32| canonical(f64::from(a).exp2() as f32)),
+            "lg2" => rare1(level, |a: f32| canonical(f64::from(a).log2() as f32)),
+            "tanh" => rare1(level, |a: f32| canonical(f64::from(a).tanh() as f32)),
+            "abs" => op1(level, |a: u32| a & 0x7fff_ffff).into(),
+            "neg" => op1(level, |a: u32| a ^ 0x8000_0000).into(),
+            "copysign" => rare2(level, |a: u32, b: u32| a & 0x8000_0000 | b & 0x7fff_ffff),
             "min" if propagate => {
-                op2(level, |a: f32, b: f32| if a.is_nan() || b.is_nan() { float::NAN } else { float::min(a, b) })
+                rare2(level, |a: f32, b: f32| if a.is_nan() || b.is_nan() { float::NAN } else { float::min(a, b) })
             }
             "max" if propagate => {
-                op2(level, |a: f32, b: f32| if a.is_nan() || b.is_nan() { float::NAN } else { float::max(a, b) })
+                rare2(level, |a: f32, b: f32| if a.is_nan() || b.is_nan() { float::NAN } else { float::max(a, b) })
             }
-            "min" => op2(level, float_min),
-            "max" => op2(level, float_max),
+            "min" => op2(level, float_min).into(),
+            "max" => op2(level, float_max).into(),
             _ => return None,
         })
     }
 
-    fn double(&self, name: &str, approximate: bool, propagate: bool) -> Option<Exec> {
+    fn double(&self, name: &str, approximate: bool, propagate: bool) -> Option<Work> {
         let level = self.level;
         if propagate {
             return None;
         }
         Some(match name {
-            "add" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a + b)),
-            "sub" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a - b)),
-            "mul" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a * b)),
-            "fma" | "mad" => op3(level, |a: f64, b: f64, c: f64| nan64([a, b, c], a.mul_add(b, c))),
-            "div" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a / b)),
+            "add" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a + b)).into(),
+            "sub" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a - b)).into(),
+            "mul" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a * b)).into(),
+            "fma" | "mad" => op3(level, |a: f64, b: f64, c: f64| nan64([a, b, c], a.mul_add(b, c))).into(),
+            "div" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a / b)).into(),
             // The approximations keep the upper half of the result only.
-            "rcp" if approximate => op1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a))),
-            "rsqrt" if approximate => op1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a.sqrt()))),
-            "rcp" => op1(level, |a: f64| nan64([a, 0.0, 0.0], 1.0 / a)),
-            "sqrt" => op1(level, |a: f64| nan64([a, 0.0, 0.0], a.sqrt())),
-            "abs" => op1(level, |a: u64| a & !(1 << 63)),
-            "neg" => op1(level, |a: u64| a ^ 1 << 63),
-            "copysign" => op2(level, |a: u64, b: u64| a & 1 << 63 | b & !(1 << 63)),
-            "min" => op2(level, |a: f64, b: f64| float::min64(a, b)),
-            "max" => op2(level, |a: f64, b: f64| float::max64(a, b)),
+            "rcp" if approximate => rare1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a))),
+            "rsqrt" if approximate => rare1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a.sqrt()))),
+            "rcp" => rare1(level, |a: f64| nan64([a, 0.0, 0.0], 1.0 / a)),
+            "sqrt" => rare1(level, |a: f64| nan64([a, 0.0, 0.0], a.sqrt())),
+            "abs" => rare1(level, |a: u64| a & !(1 << 63)),
+            "neg" => rare1(level, |a: u64| a ^ 1 << 63),
+            "copysign" => rare2(level, |a: u64, b: u64| a & 1 << 63 | b & !(1 << 63)),
+            "min" => rare2(level, |a: f64, b: f64| float::min64(a, b)),
+            "max" => rare2(level, |a: f64, b: f64| float::max64(a, b)),
             _ => return None,
         })
     }
@@ -171,11 +171,11 @@ impl Lower<'_> {
         }
     }
 
-    fn float_op(&mut self, exec: Exec, manner: Manner, operands: &[Operand], count: usize) -> Result<()> {
+    fn float_op(&mut self, work: Work, manner: Manner, operands: &[Operand], count: usize) -> Result<()> {
         let (d, sources) = self.float_operands(manner, operands, count)?;
         let mut rows = vec![d];
         rows.extend(sources);
-        self.emit_exec(exec, &rows, 0);
+        self.emit_work(work, &rows, &[manner.ty; 4]);
         self.finish_float(manner, d);
         Ok(())
     }

@@ -4,12 +4,13 @@ use super::opcode::Opcode;
 use super::operand::Place;
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
-use crate::exec::Exec;
 use crate::exec::alu::{compare, op1};
 use crate::exec::atomic::{Atomic, AtomicOp, Update};
 use crate::exec::control::Nothing;
 use crate::exec::level::exec;
-use crate::exec::memory::{Addressing, EXTRA_SHIFT, LOCAL_WINDOW, Load, PARAM_WINDOW, SHARED_WINDOW, Space, Store};
+use crate::exec::memory::{
+    Addressing, EXTRA_SHIFT, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape, Space, Store, StoreAny,
+};
 use crate::num::float::{canonical, nan64};
 use crate::num::half::{bf16, both2, f16};
 use crate::rows::Row;
@@ -179,14 +180,19 @@ impl Lower<'_> {
         for element in elements {
             rows.push(self.result(element, ty)?);
         }
-        let exec = match (types::bytes(ty), types::is_signed(ty)) {
-            (1, false) => self.by_count::<Load<u8, 1>, Load<u8, 2>, Load<u8, 4>>(elements.len()),
-            (1, true) => self.by_count::<Load<i8, 1>, Load<i8, 2>, Load<i8, 4>>(elements.len()),
-            (2, false) => self.by_count::<Load<u16, 1>, Load<u16, 2>, Load<u16, 4>>(elements.len()),
-            (2, true) => self.by_count::<Load<i16, 1>, Load<i16, 2>, Load<i16, 4>>(elements.len()),
-            (4, _) => self.by_count::<Load<u32, 1>, Load<u32, 2>, Load<u32, 4>>(elements.len()),
-            (8, _) => self.by_count::<Load<u64, 1>, Load<u64, 2>, Load<u64, 4>>(elements.len()),
-            _ => return Err("this type is not supported here".into()),
+        let level = self.level;
+        let exec = match (types::bytes(ty), types::is_signed(ty), elements.len()) {
+            (1, false, 1) => exec::<Load<u8, 1>>(level),
+            (1, true, 1) => exec::<Load<i8, 1>>(level),
+            (2, false, 1) => exec::<Load<u16, 1>>(level),
+            (2, true, 1) => exec::<Load<i16, 1>>(level),
+            (4, _, 1) => exec::<Load<u32, 1>>(level),
+            (8, _, 1) => exec::<Load<u64, 1>>(level),
+            (4, _, 2) => exec::<Load<u32, 2>>(level),
+            (4, _, 4) => exec::<Load<u32, 4>>(level),
+            (8, _, 2) => exec::<Load<u64, 2>>(level),
+            (2, false, 4) => exec::<Load<u16, 4>>(level),
+            _ => return self.load_rare(ty, &rows, elements.len(), how),
         };
         self.emit_exec(exec, &rows, how.pack());
         Ok(())
@@ -205,17 +211,15 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn by_count<One, Two, Four>(&self, count: usize) -> Exec
-    where
-        One: crate::exec::level::Run,
-        Two: crate::exec::level::Run,
-        Four: crate::exec::level::Run,
-    {
-        match count {
-            1 => exec::<One>(self.level),
-            2 => exec::<Two>(self.level),
-            _ => exec::<Four>(self.level),
+    /// Loads of shapes that are not worth code of their own.
+    fn load_rare(&mut self, ty: Type, rows: &[Row], count: usize, how: Addressing) -> Result<()> {
+        let size = types::bytes(ty);
+        if size > 8 {
+            return Err("this type is not supported here".into());
         }
+        let shape = Shape { size: u64::from(size), count, signed: types::is_signed(ty) };
+        self.emit_exec(exec::<LoadAny>(self.level), rows, how.pack() | shape.pack() << EXTRA_SHIFT);
+        Ok(())
     }
 
     fn store(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
@@ -232,11 +236,22 @@ impl Lower<'_> {
         for element in elements {
             rows.push(self.value(element, ty)?);
         }
-        let exec = match types::bytes(ty) {
-            1 => self.by_count::<Store<u8, 1>, Store<u8, 2>, Store<u8, 4>>(elements.len()),
-            2 => self.by_count::<Store<u16, 1>, Store<u16, 2>, Store<u16, 4>>(elements.len()),
-            4 => self.by_count::<Store<u32, 1>, Store<u32, 2>, Store<u32, 4>>(elements.len()),
-            8 => self.by_count::<Store<u64, 1>, Store<u64, 2>, Store<u64, 4>>(elements.len()),
+        let level = self.level;
+        let exec = match (types::bytes(ty), elements.len()) {
+            (1, 1) => exec::<Store<u8, 1>>(level),
+            (2, 1) => exec::<Store<u16, 1>>(level),
+            (4, 1) => exec::<Store<u32, 1>>(level),
+            (8, 1) => exec::<Store<u64, 1>>(level),
+            (4, 2) => exec::<Store<u32, 2>>(level),
+            (4, 4) => exec::<Store<u32, 4>>(level),
+            (8, 2) => exec::<Store<u64, 2>>(level),
+            (2, 4) => exec::<Store<u16, 4>>(level),
+            (size @ 1..=8, count) => {
+                let shape = Shape { size: u64::from(size), count, signed: false };
+                let extra = how.pack() | shape.pack() << EXTRA_SHIFT;
+                self.emit_exec(exec::<StoreAny>(level), &rows, extra);
+                return Ok(());
+            }
             _ => return Err("this type is not supported here".into()),
         };
         self.emit_exec(exec, &rows, how.pack());

@@ -18,6 +18,7 @@ mod opcode;
 mod operand;
 pub(crate) mod types;
 mod warp;
+mod work;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::opcode::Opcode;
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
-use crate::exec::alu::{Logic, op1, op2};
+use crate::exec::alu::{Logic, op2};
 
 impl Lower<'_> {
     pub(super) fn mov(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
@@ -82,13 +82,6 @@ impl Lower<'_> {
             (Type::B16, _) | (_, _) => return Err("this way of packing is not supported".into()),
         }
         Ok(())
-    }
-
-    /// The low half of each lane of a 64-bit row.
-    pub(crate) fn low_half(&mut self, row: crate::rows::Row) -> crate::rows::Row {
-        let low = self.fresh(false);
-        self.emit_exec(op1(self.level, |a: u64| a as u32), &[low, row], 0);
-        low
     }
 }
 

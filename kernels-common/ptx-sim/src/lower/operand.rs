@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Lower, Result, types};
 use crate::ast::{Operand, RegId, Space, Type};
 use crate::code::{Constant, Known, Value};
-use crate::exec::alu::{op1, op2};
+use crate::exec::alu::op2;
 use crate::exec::control::LocalAddress;
 use crate::rows::{Bank, Row};
 
@@ -220,7 +220,7 @@ impl Lower<'_> {
                 return Err("a 32-bit register where 64 bits are needed".into());
             }
             let low = self.fresh(false);
-            self.emit_exec(op1(self.level, |a: u64| a as u32), &[low, row], 0);
+            self.emit_exec(self.narrow(), &[low, row], 0);
             return Ok(low);
         }
         if let Some(row) = self.constant_operand(operand, ty) {
@@ -269,11 +269,7 @@ impl Lower<'_> {
                     return Err("a 32-bit register for a 64-bit result".into());
                 }
                 let low = self.fresh(false);
-                let extend = if types::is_signed(ty) {
-                    op1(self.level, |a: i32| i64::from(a))
-                } else {
-                    op1(self.level, |a: u32| u64::from(a))
-                };
+                let extend = self.extend(types::is_signed(ty));
                 let mut rows = [Row::default(); 6];
                 (rows[0], rows[1]) = (row, low);
                 self.f.after.push((extend, rows, 0));
@@ -286,11 +282,7 @@ impl Lower<'_> {
 
     /// Copies a row.
     pub(crate) fn copy(&mut self, to: Row, from: Row, wide: bool) {
-        if wide {
-            self.emit_exec(op1(self.level, |a: u64| a), &[to, from], 0);
-        } else {
-            self.emit_exec(op1(self.level, |a: u32| a), &[to, from], 0);
-        }
+        self.emit_exec(self.copy_row(wide), &[to, from], 0);
     }
 
     /// Adds a constant to a 64-bit row.

@@ -113,12 +113,6 @@ macro_rules! formats {
                 $store(narrow_to_odd(fma_to_odd(a, b, c)))
             }
 
-            /// From double precision, rounded once to nearest.
-            #[inline(always)]
-            pub(crate) fn from_f64(x: f64) -> u16 {
-                $store(narrow_to_odd(x))
-            }
-
             #[inline(always)]
             pub(crate) fn min(a: u16, b: u16) -> u16 {
                 $store(float::min($load(a), $load(b)))
@@ -193,7 +187,7 @@ pub(crate) fn both3(f: impl Fn(u16, u16, u16) -> u16, a: u32, b: u32, c: u32) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::soft::{self, BF16, F16, F32, F64, Mode};
+    use super::super::soft::{self, BF16, F16, F32, Mode};
     use super::*;
 
     #[test]
@@ -275,21 +269,6 @@ mod tests {
                     round(soft::add(product, z, Mode::Nearest)),
                     "{a:#06x} * {b:#06x} + {c:#06x} in {format:?}"
                 );
-            }
-        }
-    }
-
-    #[test]
-    fn double_precision_rounds_once() {
-        let mut state = 5;
-        for _ in 0..200_000 {
-            let half = interesting(&mut state);
-            // Just beside a half-way point, by less than single precision can tell.
-            let step = f64::from_bits((f64::from(f16_to_f32(half)) + 0.0).to_bits().wrapping_add(1 << 41));
-            for x in [step, f64::from_bits(step.to_bits() + 1), f64::from_bits(step.to_bits() - 1)] {
-                let value = soft::decode(x.to_bits(), F64);
-                assert_eq!(u64::from(f16::from_f64(x)), soft::round(value, F16, Mode::Nearest), "{x:e}");
-                assert_eq!(u64::from(bf16::from_f64(x)), soft::round(value, BF16, Mode::Nearest), "{x:e}");
             }
         }
     }
