@@ -49,6 +49,7 @@ if command -v strip >/dev/null; then
     find "$bundle/tests" "$bundle/examples" -type f -exec strip {} +
 fi
 cp scripts/run-bundle.sh "$bundle/run-tests.sh"
+cp scripts/compare-bits.sh "$bundle/"
 
 size=$(du -sm "$bundle" | cut -f1)
 echo "$bundle: $(wc -l <"$bundle/tests.txt") test binaries, $(find "$bundle/examples" -type f | wc -l) programs, $size MiB"
