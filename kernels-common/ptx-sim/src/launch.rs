@@ -199,6 +199,7 @@ impl Run<'_> {
             target: 0,
             taken: 0,
             destinations: [0; LANES],
+            watching: false,
             code,
             memory,
             shared: Shared::new(0),

@@ -30,6 +30,7 @@ impl Run for Atomic {
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
         let how = Addressing::unpack(ins.extra);
         let code = m.code;
+        m.watching = true;
         let op = &code.atomics[(ins.extra >> EXTRA_SHIFT) as usize];
         // SAFETY: the caller's promise.
         let mut addresses = unsafe { m.addresses(ins, how) };

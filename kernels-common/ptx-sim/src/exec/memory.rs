@@ -39,6 +39,8 @@ pub(crate) struct Addressing {
     pub(crate) narrow: bool,
     /// The address is relative to the running activation's local memory.
     pub(crate) in_frame: bool,
+    /// The value may be changed by others at any time: a volatile or synchronising access.
+    pub(crate) volatile: bool,
 }
 
 impl Addressing {
@@ -47,6 +49,7 @@ impl Addressing {
             | (self.space as u64) << 32
             | u64::from(self.narrow) << 40
             | u64::from(self.in_frame) << 41
+            | u64::from(self.volatile) << 42
     }
 
     #[inline(always)]
@@ -56,6 +59,7 @@ impl Addressing {
             offset: extra as u32 as i32,
             narrow: extra >> 40 & 1 != 0,
             in_frame: extra >> 41 & 1 != 0,
+            volatile: extra >> 42 & 1 != 0,
         }
     }
 }
@@ -397,6 +401,7 @@ impl<T: Element, const V: usize> Run for Load<T, V> {
         let how = Addressing::unpack(ins.extra);
         // SAFETY: the caller's promise.
         let addresses = unsafe { m.addresses(ins, how) };
+        m.watching |= how.volatile;
         let mut loaded = [[T::Raw::default(); LANES]; V];
         let done = match how.space {
             Space::Global => global::load::<T, V>(m, &addresses, &mut loaded),
@@ -452,6 +457,7 @@ impl Run for LoadAny {
         // SAFETY: the caller's promise.
         unsafe {
             let addresses = m.addresses(ins, how);
+            m.watching |= how.volatile;
             load_any(m, ins, how, addresses, Shape::unpack(ins.extra >> EXTRA_SHIFT))
         }
     }
@@ -679,9 +685,10 @@ mod tests {
     #[test]
     fn addressing_round_trips() {
         for space in SPACES {
-            let how = Addressing { space, offset: -5, narrow: true, in_frame: false };
+            let how = Addressing { space, offset: -5, narrow: true, in_frame: false, volatile: true };
             let back = Addressing::unpack(how.pack());
-            assert_eq!((back.space, back.offset, back.narrow, back.in_frame), (space, -5, true, false));
+            assert_eq!((back.space, back.offset), (space, -5));
+            assert_eq!((back.narrow, back.in_frame, back.volatile), (true, false, true));
         }
     }
 

@@ -94,6 +94,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) taken: u32,
     /// Where each lane goes after an indexed branch.
     pub(crate) destinations: [u32; LANES],
+    /// The path has looked at memory that others may change, and so may be waiting for them.
+    pub(crate) watching: bool,
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a mut Memory,
     pub(crate) shared: shared::Shared,

@@ -117,7 +117,7 @@ impl Lower<'_> {
     /// The row and the form of an address operand.
     fn address(&mut self, operand: &Operand, space: Space) -> Result<(Row, Addressing)> {
         let Operand::Address { base, offset } = operand else { return Err("an address is needed".into()) };
-        let plain = Addressing { space, offset: 0, narrow: false, in_frame: false };
+        let plain = Addressing { space, offset: 0, narrow: false, in_frame: false, volatile: false };
         let narrow_offset =
             |offset: i64| i32::try_from(offset).map_err(|_| "the offset does not fit in 32 bits".to_owned());
         match &**base {
@@ -164,6 +164,7 @@ impl Lower<'_> {
     fn load(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let space = Self::space(op);
+        let volatile = ["volatile", "relaxed", "acquire", "mmio"].iter().any(|modifier| op.has(modifier));
         op.ignore(is_hint);
         let [d, address] = &operands[..operands.len().min(2)] else { return Err("two operands are needed".into()) };
         let elements = Self::elements(op, d)?;
@@ -176,6 +177,7 @@ impl Lower<'_> {
             return self.load_parameters(elements, ty, i64::from(at) + offset);
         }
         let (row, how) = self.address(address, space)?;
+        let how = Addressing { volatile, ..how };
         let mut rows = vec![row];
         for element in elements {
             rows.push(self.result(element, ty)?);

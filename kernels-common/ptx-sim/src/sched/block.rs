@@ -15,8 +15,12 @@ use crate::rows::{LANES, Line, lanes};
 
 /// Backward branches that a path may take before others get a turn.
 const TURN: u32 = 256;
-/// Turns after which a path that may be spinning sets free the lanes that are parked for it.
+/// The same for a path that seems to wait for others.
+const SHORT_TURN: u32 = 8;
+/// Turns of a path after which the lanes that are parked for it are set free.
 const PATIENCE: u32 = 64;
+/// What a turn counts in which the path seemed to wait for others, perhaps for the parked lanes.
+const IMPATIENCE: u32 = 8;
 /// Nested calls.
 const MAX_DEPTH: usize = 1024;
 /// Groups of waiting threads that a fault lists.
@@ -153,9 +157,11 @@ impl Block {
                 return Ok(Stop::Waits);
             };
             self.enter(m, index, current);
+            m.watching = false;
+            let turn = if self.warps[index].paths[current].watching { SHORT_TURN } else { TURN };
             let backward = match &mut policy.random {
-                Some(random) => random.below(TURN as usize) as u32,
-                None => TURN,
+                Some(random) => random.below(turn as usize) as u32,
+                None => turn,
             };
             let mut quota = Quota { instructions: policy.instructions, backward };
             // SAFETY: the machine points at this path, whose instruction belongs to the function of its frame.
@@ -221,14 +227,15 @@ impl Block {
                 Flow::Yield => {
                     let path = &mut warp.paths[current];
                     path.pc = pc.wrapping_add(1);
-                    path.turns += 1;
-                    let others = warp.paths.iter().filter(|path| path.wait == Wait::Ready).count() > 1;
-                    if others {
+                    path.watching = m.watching;
+                    path.spent += if m.watching { IMPATIENCE } else { 1 };
+                    if path.spent >= PATIENCE && warp.has_parked() {
+                        warp.paths[current].spent = 0;
+                        warp.release_parked();
+                    } else {
+                        // To the end of the queue.
                         let path = warp.paths.remove(current);
                         warp.paths.insert(0, path);
-                    } else if warp.paths[current].turns >= PATIENCE && warp.has_parked() {
-                        warp.paths[current].turns = 0;
-                        warp.release_parked();
                     }
                     return Ok(Stop::Turn);
                 }
@@ -432,7 +439,7 @@ impl Block {
                     let path = &mut self.warps[index].paths[path];
                     path.wait = Wait::Ready;
                     path.pc += 1;
-                    path.turns = 0;
+                    path.spent = 0;
                     released += 1;
                 }
                 if released > 1 {
@@ -506,7 +513,7 @@ impl Block {
                 let path = &mut self.warps[index].paths[path];
                 path.wait = Wait::Ready;
                 path.pc += 1;
-                path.turns = 0;
+                path.spent = 0;
             }
             self.warps[index].unite();
         }

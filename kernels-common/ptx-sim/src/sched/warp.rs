@@ -50,8 +50,10 @@ pub(crate) struct Path {
     pub(crate) join: u32,
     pub(crate) context: Context,
     pub(crate) wait: Wait,
-    /// Times that it gave way because of its backward branches.
-    pub(crate) turns: u32,
+    /// What it has spent of the patience of lanes that are parked for it.
+    pub(crate) spent: u32,
+    /// It seems to wait for others: in its last turn it looked at memory that they may change.
+    pub(crate) watching: bool,
 }
 
 /// A place where lanes that parted meet again.
@@ -109,7 +111,8 @@ impl Warp {
             join: NOWHERE,
             context: Context::default(),
             wait: Wait::Ready,
-            turns: 0,
+            spent: 0,
+            watching: false,
         });
     }
 
@@ -137,7 +140,15 @@ impl Warp {
             if pc == meet && join != NOWHERE {
                 self.arrive(join, mask);
             } else {
-                self.paths.push(Path { pc, mask, join, context: path.context.clone(), wait: Wait::Ready, turns: 0 });
+                self.paths.push(Path {
+                    pc,
+                    mask,
+                    join,
+                    context: path.context.clone(),
+                    wait: Wait::Ready,
+                    spent: 0,
+                    watching: false,
+                });
             }
         }
     }
@@ -181,7 +192,7 @@ impl Warp {
         join.expected &= !mask;
         if mask != 0 {
             let (pc, outer, context) = (join.pc, join.outer, join.context.clone());
-            self.paths.push(Path { pc, mask, join: outer, context, wait: Wait::Ready, turns: 0 });
+            self.paths.push(Path { pc, mask, join: outer, context, wait: Wait::Ready, spent: 0, watching: false });
         }
     }
 
