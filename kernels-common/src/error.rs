@@ -182,7 +182,9 @@ pub enum Error {
     },
 
     /// A launch that breaks a limit of the device or of the kernel.
-    #[error("cannot launch `{kernel}`: {limit} is {asked}, and the maximum is {maximum}. Change the launch configuration")]
+    #[error(
+        "cannot launch `{kernel}`: {limit} is {asked}, and the maximum is {maximum}. Change the launch configuration"
+    )]
     InvalidLaunch {
         /// The kernel.
         kernel: String,

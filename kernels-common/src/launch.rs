@@ -79,11 +79,7 @@ impl LaunchConfig {
         let root = blocks.isqrt();
         let side = if root * root < blocks { root + 1 } else { root };
         if side > Self::MAX_GRID_YZ {
-            return Err(Error::TooLarge {
-                what: "the side of a square grid",
-                asked: side,
-                maximum: Self::MAX_GRID_YZ,
-            });
+            return Err(Error::TooLarge { what: "the side of a square grid", asked: side, maximum: Self::MAX_GRID_YZ });
         }
         Ok(Self::new([side as u32, side as u32, 1], [block, 1, 1]))
     }
@@ -132,9 +128,8 @@ impl LaunchConfig {
             ("the block along y", self.block[1], device.max_block[1]),
             ("the block along z", self.block[2], device.max_block[2]),
         ];
-        let too_large = |limit, asked, maximum| {
-            Err(Error::InvalidLaunch { kernel: kernel.to_owned(), limit, asked, maximum })
-        };
+        let too_large =
+            |limit, asked, maximum| Err(Error::InvalidLaunch { kernel: kernel.to_owned(), limit, asked, maximum });
         for (limit, asked, maximum) in limits {
             if asked > maximum {
                 return too_large(limit, asked.into(), maximum.into());

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ptx_sim::ptx::{KernelSignature, Module as Outline, Param};
 
+use crate::argument::{Argument, ArgumentKind, Arguments};
 use crate::backend::{Backend, KernelLimits, RawKernel, RawModule};
 use crate::error::{Error, Result};
-use crate::argument::{Argument, ArgumentKind, Arguments};
 use crate::launch::LaunchConfig;
 use crate::stream::Stream;
 
@@ -223,9 +223,8 @@ impl Kernel {
     fn check_limits(&self, config: &LaunchConfig) -> Result<()> {
         let limits = &self.loaded().limits;
         let threads = config.threads_per_block();
-        let invalid = |limit, asked, maximum| {
-            Err(Error::InvalidLaunch { kernel: self.name().to_owned(), limit, asked, maximum })
-        };
+        let invalid =
+            |limit, asked, maximum| Err(Error::InvalidLaunch { kernel: self.name().to_owned(), limit, asked, maximum });
         if threads > limits.threads_per_block.into() {
             return invalid("the number of threads of a block", threads, limits.threads_per_block.into());
         }
@@ -256,11 +255,13 @@ impl Kernel {
 
 /// Checks number, sizes and kinds of the arguments.
 fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Result<()> {
-    let mismatch = |reason: String| Err(Error::ArgumentMismatch {
-        kernel: signature.name.to_string(),
-        reason,
-        parameters: describe(&signature.params),
-    });
+    let mismatch = |reason: String| {
+        Err(Error::ArgumentMismatch {
+            kernel: signature.name.to_string(),
+            reason,
+            parameters: describe(&signature.params),
+        })
+    };
     if arguments.len() != signature.params.len() {
         return mismatch(format!("{} arguments for {} parameters", arguments.len(), signature.params.len()));
     }

@@ -256,9 +256,8 @@ impl<'scope> CopyScope<'scope, '_> {
             return Ok(());
         }
         // SAFETY: the ranges have that size, and `from` stays borrowed until the scope has waited for the stream.
-        self.stream.submit(|backend, raw| unsafe {
-            backend.copy_to_device(raw, to.address(), from.as_ptr().cast(), bytes)
-        })
+        self.stream
+            .submit(|backend, raw| unsafe { backend.copy_to_device(raw, to.address(), from.as_ptr().cast(), bytes) })
     }
 
     /// Starts a copy from the device to the host. `to` stays borrowed until the scope ends.
@@ -272,9 +271,8 @@ impl<'scope> CopyScope<'scope, '_> {
             return Ok(());
         }
         // SAFETY: the ranges have that size, and `to` stays borrowed until the scope has waited for the stream.
-        self.stream.submit(|backend, raw| unsafe {
-            backend.copy_to_host(raw, to.as_mut_ptr().cast(), from.address(), bytes)
-        })
+        self.stream
+            .submit(|backend, raw| unsafe { backend.copy_to_host(raw, to.as_mut_ptr().cast(), from.address(), bytes) })
     }
 }
 

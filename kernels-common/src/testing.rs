@@ -96,20 +96,19 @@ impl Input {
         match self.values {
             Values::Ones => T::from_f64(1.0),
             Values::Small => T::from_f64((bits % 17) as f64 - 8.0),
-            Values::Uniform => uniform,
             Values::Cancelling if T::IS_FLOAT => {
                 let sign = if index.is_multiple_of(2) { 1.0 } else { -1.0 };
                 T::from_f64(sign * 3.0e4 + unit)
             }
             Values::Cancelling | Values::AnyBits => any,
-            Values::Infinite if T::IS_FLOAT && bits % 97 == 0 => T::from_f64(f64::INFINITY),
-            Values::Infinite => uniform,
+            Values::Infinite if T::IS_FLOAT && bits.is_multiple_of(97) => T::from_f64(f64::INFINITY),
+            Values::Uniform | Values::Infinite => uniform,
             Values::NegativeZeros => T::from_f64(-0.0),
         }
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64: a few lines, and good enough for test data.
+/// Steele, Lea and Flood's `SplitMix64`: a few lines, and good enough for test data.
 struct SplitMix(u64);
 
 impl SplitMix {

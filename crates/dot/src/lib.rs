@@ -284,7 +284,8 @@ impl<T: Element> Canonical<T> {
 /// Makes room for `needed` elements. The old memory is freed in stream order, after the work that uses it.
 fn grow<S: Element>(buffer: &mut DeviceBuffer<S>, stream: &Stream, needed: u64) -> Result<()> {
     if needed > buffer.len() as u64 {
-        let too_large = Error::TooLarge { what: "the number of partial sums", asked: needed, maximum: usize::MAX as u64 };
+        let too_large =
+            Error::TooLarge { what: "the number of partial sums", asked: needed, maximum: usize::MAX as u64 };
         *buffer = stream.alloc_uninit(usize::try_from(needed).map_err(|_| too_large)?)?;
     }
     Ok(())

@@ -66,7 +66,9 @@ proptest! {
 fn boundaries() {
     let uniform = |seed| Input { values: Values::Uniform, seed };
     let run = || -> Result<(), TestCaseError> {
-        for n in [0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 511, 512, 513, 2047, 2048, 2049, 4095, 4096, 4097, 65_537] {
+        for n in
+            [0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 511, 512, 513, 2047, 2048, 2049, 4095, 4096, 4097, 65_537]
+        {
             for_every_element!(check(n, (uniform(1), uniform(2)), (0, 0)));
         }
         Ok(())

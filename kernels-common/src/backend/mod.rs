@@ -14,9 +14,9 @@ use std::ptr::NonNull;
 
 use ptx_sim::Counters;
 
+use crate::argument::Argument;
 use crate::device::Properties;
 use crate::error::Result;
-use crate::argument::Argument;
 use crate::launch::LaunchConfig;
 
 /// A stream of the backend.

@@ -11,9 +11,9 @@ use ptx_sim::ptx::Module;
 use ptx_sim::{Checks, Config, Counters, Kernel, Launch, LoadError, MemoryError, Program, Simulator};
 
 use super::{Backend, HostMemory, KernelLimits, RawEvent, RawKernel, RawModule, RawStream};
+use crate::argument::Argument;
 use crate::device::{BackendKind, Properties, SimOptions};
 use crate::error::{Error, MemoryKind, Result};
-use crate::argument::Argument;
 use crate::launch::LaunchConfig;
 
 #[derive(Debug)]
@@ -245,9 +245,10 @@ impl Backend for Sim {
             return Err(Error::SimulatorLoad("the module was unloaded".to_owned()));
         };
         let kernel = state.simulator.kernel(program, name).map_err(load_error)?;
-        let declared = kernel.signature().max_threads.map_or(u64::MAX, |sides| {
-            sides.iter().fold(1u64, |product, &side| product.saturating_mul(side.into()))
-        });
+        let declared = kernel
+            .signature()
+            .max_threads
+            .map_or(u64::MAX, |sides| sides.iter().fold(1u64, |product, &side| product.saturating_mul(side.into())));
         let limits = KernelLimits {
             threads_per_block: declared.min(self.properties.max_threads_per_block.into()) as u32,
             dynamic_shared: self.properties.shared_per_block_optin.saturating_sub(kernel.static_shared_bytes()),
@@ -259,9 +260,10 @@ impl Backend for Sim {
 
     fn blocks_per_multiprocessor(&self, kernel: RawKernel, threads: u32, dynamic_shared: u32) -> Result<u32> {
         let state = self.state();
-        Ok(state.kernels.get(&kernel.0).map_or(0, |(_, kernel)| {
-            kernel.occupancy(&self.config, threads, dynamic_shared)
-        }))
+        Ok(state
+            .kernels
+            .get(&kernel.0)
+            .map_or(0, |(_, kernel)| kernel.occupancy(&self.config, threads, dynamic_shared)))
     }
 
     unsafe fn launch(

@@ -61,16 +61,13 @@ pub(crate) fn parse(text: &str) -> Result<Selector> {
     match (kind, rest) {
         ("auto", None) => Ok(Selector::Auto),
         ("cuda", None) => Ok(Selector::Cuda(0)),
-        ("cuda", Some(ordinal)) => ordinal
-            .parse()
-            .map(Selector::Cuda)
-            .map_err(|_| bad(format!("`{ordinal}` is not the number of a GPU"))),
+        ("cuda", Some(ordinal)) => {
+            ordinal.parse().map(Selector::Cuda).map_err(|_| bad(format!("`{ordinal}` is not the number of a GPU")))
+        }
         ("sim", None) => Ok(Selector::Sim(SimOptions::default())),
-        ("sim", Some(options)) => options
-            .split(',')
-            .try_fold(SimOptions::default(), set_option)
-            .map(Selector::Sim)
-            .map_err(bad),
+        ("sim", Some(options)) => {
+            options.split(',').try_fold(SimOptions::default(), set_option).map(Selector::Sim).map_err(bad)
+        }
         _ => Err(bad("there is no such kind of device".to_owned())),
     }
 }
@@ -87,9 +84,8 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
             }
         }
         "cc" => {
-            let capability = value.split_once('.').and_then(|(major, minor)| {
-                Some((major.parse().ok()?, minor.parse().ok()?))
-            });
+            let capability =
+                value.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
             options.capability = capability.ok_or_else(|| format!("cc={value} is not of the form 7.5"))?;
         }
         "check" => {

@@ -123,10 +123,10 @@ impl<'a, T: Pod> Slice<'a, T> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both ranges have that size, and the wait keeps `to` borrowed until the copy is done. If the wait
-        // fails, the device has stopped and writes no more.
-        self.stream.submit(|backend, raw| unsafe {
-            backend.copy_to_host(raw, to.as_mut_ptr().cast(), self.address, bytes)
+        self.stream.submit(|backend, raw| {
+            // SAFETY: both ranges have that size, and the wait keeps `to` borrowed until the copy is done. If the wait
+            // fails, the device has stopped and writes no more.
+            unsafe { backend.copy_to_host(raw, to.as_mut_ptr().cast(), self.address, bytes) }
         })?;
         self.stream.synchronize()
     }
@@ -186,9 +186,9 @@ impl<'a, T: Pod> SliceMut<'a, T> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both ranges have that size, and the wait keeps `from` borrowed until the copy is done.
-        self.stream.submit(|backend, raw| unsafe {
-            backend.copy_to_device(raw, self.address, from.as_ptr().cast(), bytes)
+        self.stream.submit(|backend, raw| {
+            // SAFETY: both ranges have that size, and the wait keeps `from` borrowed until the copy is done.
+            unsafe { backend.copy_to_device(raw, self.address, from.as_ptr().cast(), bytes) }
         })?;
         self.stream.synchronize()
     }
