@@ -21,7 +21,7 @@
 //! - **canonical** (the default): one launch that reads each element once, in 16-byte packets, with one fused
 //!   multiply-add for each. The order of all additions is fixed by the number and type of the elements
 //!   ([`kernels_common::order`]): the result has the same bits on every GPU, on the simulator, and on the host
-//!   ([`canonical`]), wherever the slices start. The last block to finish combines the blocks' partial sums.
+//!   ([`canonical()`]), wherever the slices start. The last block to finish combines the blocks' partial sums.
 //! - **three-stage**: the classic. The first launch multiplies and reduces every 256 products to one partial through
 //!   a tree in shared memory, the second reduces every 256 partials to one, and the third, a single block, adds up what is
 //!   left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
