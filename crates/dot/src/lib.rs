@@ -277,7 +277,13 @@ impl<T: Element> Canonical<T> {
         let (partials, counter) = (self.partials.as_slice_mut(), self.counter.as_slice_mut());
         // SAFETY: x and y have n elements, out has one, there is a partial for every virtual block, and the counter is
         // zero: each launch leaves it so, and launches on one stream do not overlap.
-        unsafe { self.kernel.launch(config, (x, y, n, log2_v, partials, counter, out)) }
+        let launched = unsafe { self.kernel.launch(config, (x, y, n, log2_v, partials, counter, out)) };
+        if launched.is_err() {
+            // A fault on the simulator stops a launch after some of its blocks have counted themselves. The error to
+            // report is that of the launch.
+            let _ = self.counter.as_slice_mut().fill_zero();
+        }
+        launched
     }
 }
 

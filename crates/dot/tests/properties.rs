@@ -140,6 +140,24 @@ fn nan_and_signed_zero_follow_one_policy() {
     }
 }
 
+/// A fault ends a launch when some of its blocks are done and others are not. A GPU runs nothing after one, so this is
+/// for the simulator.
+#[test]
+fn a_fault_leaves_the_object_usable() {
+    for selector in ["sim:sms=4", "sim:sms=4,seed=1", "sim:sms=4,seed=2"] {
+        let stream = Device::open(selector).unwrap().stream().unwrap();
+        let n = 150_000;
+        let ones = stream.upload(&vec![1.0f32; n]).unwrap();
+        let mut unfinished = stream.alloc_uninit::<f32>(n).unwrap();
+        unfinished.slice_mut(..n - 1).unwrap().fill_zero().unwrap();
+        for variant in Variant::ALL {
+            let mut dot = Dot::<f32>::with_variant(&stream, variant).unwrap();
+            assert!(matches!(dot.value(&ones, &unfinished), Err(Error::Fault(_))), "{variant} on {selector}");
+            assert_eq!(dot.value(&ones, &ones).unwrap(), n as f32, "{variant} on {selector}");
+        }
+    }
+}
+
 #[test]
 fn wrong_input_is_a_typed_error() {
     for device in devices() {
