@@ -296,8 +296,13 @@ impl Event {
     /// the simulation took.
     ///
     /// # Errors
-    /// An error that the work met, or of the driver.
+    /// [`Error::Unsupported`] for an event of another device; an error that the work met, or of the driver.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
+        // The handle of one device means nothing to another, whose driver would take it for a pointer.
+        if start.device != self.device {
+            let device = self.device.properties().name.clone();
+            return Err(Error::Unsupported { device, what: "measuring time from an event of another device" });
+        }
         self.device.inner.backend.elapsed_ms(start.raw, self.raw)
     }
 }

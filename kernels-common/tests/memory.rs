@@ -155,14 +155,15 @@ fn other_streams_are_refused_until_the_buffer_moves() {
 
 #[test]
 fn a_stream_of_another_device_gets_neither_buffers_nor_events() {
-    let (one, other) = ("sim", "sim");
-    let (one, other) =
-        (kernels_common::device::Device::open(one).unwrap(), kernels_common::device::Device::open(other).unwrap());
-    let (one, other) = (one.stream().unwrap(), other.stream().unwrap());
+    let stream = || kernels_common::device::Device::open("sim").unwrap().stream().unwrap();
+    let (one, other) = (stream(), stream());
     let mut buffer = one.upload(&[1u8]).unwrap();
     assert!(matches!(buffer.move_to(&other), Err(Error::Unsupported { .. })));
     assert!(*buffer.stream() == one);
     assert_eq!(buffer.download().unwrap(), [1]);
+    let (start, end) = (one.record().unwrap(), other.record().unwrap());
+    assert!(matches!(other.wait(&start), Err(Error::Unsupported { .. })));
+    assert!(matches!(end.elapsed_ms_since(&start), Err(Error::Unsupported { .. })));
 }
 
 #[test]
