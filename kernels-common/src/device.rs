@@ -92,9 +92,9 @@ impl Properties {
     }
 }
 
-/// Modules that a device has loaded, by the address of their text and the kernels taken from it. The text of a module
-/// is `'static`, so its address names it.
-type ModuleCache = HashMap<(usize, Vec<String>), Arc<LoadedModule>>;
+/// Modules that a device has loaded, by the address and length of their text and the kernels taken from it. The text of
+/// a module is `'static`, so where it lies names it.
+type ModuleCache = HashMap<(usize, usize, Vec<String>), Arc<LoadedModule>>;
 
 pub(crate) struct DeviceInner {
     pub(crate) backend: Arc<dyn Backend>,
@@ -240,7 +240,7 @@ impl Device {
         kernels: &[&str],
         load: impl FnOnce() -> Result<LoadedModule>,
     ) -> Result<Arc<LoadedModule>> {
-        let key = (text.as_ptr() as usize, kernels.iter().map(|&name| name.to_owned()).collect());
+        let key = (text.as_ptr() as usize, text.len(), kernels.iter().map(|&name| name.to_owned()).collect());
         let mut modules = self.inner.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get(&key) {
             return Ok(Arc::clone(module));
