@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// | `seed` | a number that shuffles the order of blocks, warps and paths | in order |
 /// | `sms` | multiprocessors it has, from 1 to 1024 | 8 |
 /// | `cc` | compute capability, such as `7.5` or `9.0` | 7.5 |
-/// | `check` | `all`, `bounds` (addresses only) or `none` | `all` |
+/// | `check` | `all`, or `bounds`: addresses only | `all` |
 /// | `memory` | bytes of device memory | 16 GiB |
 /// | `managed` | `concurrent`, or `exclusive` for a device whose kernels and host must not use unified memory at the same time | `concurrent` |
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +91,8 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
         "check" => {
             let (initialised, barriers) = match value {
                 "all" => (true, true),
-                "bounds" | "none" => (false, false),
-                _ => return Err(format!("check={value} is none of all, bounds, none")),
+                "bounds" => (false, false),
+                _ => return Err(format!("check={value} is neither all nor bounds")),
             };
             options.check_initialised = initialised;
             options.check_barriers = barriers;
@@ -138,7 +138,7 @@ mod tests {
             ("sim:seed=x", "not a number"),
             ("sim:sms=0", "between 1 and 1024"),
             ("sim:cc=9", "form 7.5"),
-            ("sim:check=some", "none of all"),
+            ("sim:check=some", "neither all nor bounds"),
             ("sim:managed=1", "neither concurrent nor exclusive"),
             ("sim:speed=1", "no option `speed`"),
         ] {
