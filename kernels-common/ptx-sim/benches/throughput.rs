@@ -12,6 +12,9 @@ use common::{Device, KERNELS, Params, launch};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ptx_sim::{Checks, Config, Launch};
 
+/// A kernel, its launch, and its parameters from three arrays and an output.
+type Job = (&'static str, Launch, fn([u64; 4]) -> Params);
+
 /// Elements of each array.
 const N: usize = 1 << 20;
 
@@ -23,7 +26,7 @@ fn bench(criterion: &mut Criterion) {
         let out = device.upload(&[0f32; 4096]);
         let blocks = |elements: usize| (N / elements) as u32;
         let tile = Launch { grid: [32, 32, 1], block: [32, 8, 1], ..Launch::default() };
-        let runs: [(&str, Launch, fn([u64; 4]) -> Params); 6] = [
+        let runs: [Job; 6] = [
             ("vector_add", launch(blocks(256), 256), |[x, y, z, _]| Params::new().add(x).add(y).add(z).add(N as u64)),
             ("vector_add_packets", launch(blocks(1024), 256), |[x, y, z, _]| {
                 Params::new().add(x).add(y).add(z).add(N as u64 / 4)

@@ -13,7 +13,7 @@ fn words(from: u64, to: u64) -> impl Iterator<Item = (usize, u64)> {
     let (first, last) = (from / 64, to.div_ceil(64));
     (first..last).map(move |word| {
         let low = if word == first { u64::MAX << (from % 64) } else { u64::MAX };
-        let high = if word + 1 == last && to % 64 != 0 { u64::MAX >> (64 - to % 64) } else { u64::MAX };
+        let high = if word + 1 == last && !to.is_multiple_of(64) { u64::MAX >> (64 - to % 64) } else { u64::MAX };
         (word as usize, low & high)
     })
 }

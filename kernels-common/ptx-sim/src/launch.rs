@@ -6,6 +6,7 @@ use crate::config::{Config, Limits};
 use crate::counters::Counters;
 use crate::exec::collective::Exchange;
 use crate::exec::control::NOWHERE;
+use crate::exec::global::STREAMS;
 use crate::exec::local::Local;
 use crate::exec::shared::Shared;
 use crate::exec::{Machine, bank_of};
@@ -178,12 +179,12 @@ impl Run<'_> {
             function: (function != 0).then(|| code.functions[function as usize].source.name.clone()),
         });
         Fault::new(FaultDetails {
-            kind: fault.kind,
+            kind: *fault.kind,
             kernel: self.kernel.signature().name.clone(),
             module: self.kernel.module().name().into(),
             site,
             block: Some(block),
-            thread: fault.lane.map(|lane| self.launch.thread_at(warp * LANES as u32 + lane)),
+            thread: Some(self.launch.thread_at(warp * LANES as u32 + fault.lane)),
         })
     }
 
@@ -200,6 +201,7 @@ impl Run<'_> {
             taken: 0,
             destinations: [0; LANES],
             watching: false,
+            streams: [0; STREAMS],
             code,
             memory,
             shared: Shared::new(0),
@@ -297,7 +299,8 @@ impl Run<'_> {
     fn start(&self, block: &mut Block, index: [u32; 3]) {
         let code = &self.kernel.code;
         for constant in code.constants.iter().filter(|constant| constant.value.known() == Known::PerBlock) {
-            fill(&mut block.constants, constant, |lane| self.value(constant.value, index, 0, lane));
+            let value = self.value(constant.value, index, 0, 0);
+            fill(&mut block.constants, constant, |_| value);
         }
         block.reset(code, index);
     }

@@ -1,4 +1,90 @@
 //! A simulator that runs NVIDIA PTX on the CPU, finds faults and counts what a profiler counts.
+//!
+//! It takes PTX as `nvcc` writes it, lays out device memory of its own, and runs kernels with all their blocks, warps
+//! and lanes: on any machine, without a GPU, a driver or a toolkit.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use ptx_sim::{Config, Launch, Simulator, ptx::Module};
+//!
+//! let ptx = "
+//!     .version 7.0
+//!     .target sm_75
+//!     .address_size 64
+//!     .visible .entry increment(.param .u64 x, .param .u32 n) {
+//!         .reg .pred %p<2>;
+//!         .reg .b32 %r<6>;
+//!         .reg .b64 %rd<4>;
+//!         ld.param.u64 %rd1, [x];
+//!         ld.param.u32 %r1, [n];
+//!         mov.u32 %r2, %ctaid.x;
+//!         mov.u32 %r3, %ntid.x;
+//!         mov.u32 %r4, %tid.x;
+//!         mad.lo.u32 %r4, %r2, %r3, %r4;
+//!         setp.ge.u32 %p1, %r4, %r1;
+//!         @%p1 bra DONE;
+//!         mad.wide.u32 %rd2, %r4, 4, %rd1;
+//!         ld.global.u32 %r5, [%rd2];
+//!         add.u32 %r5, %r5, 1;
+//!         st.global.u32 [%rd2], %r5;
+//!     DONE:
+//!         ret;
+//!     }";
+//! let mut simulator = Simulator::new(Config::default());
+//! let program = simulator.load(Arc::new(Module::parse("increment.ptx", ptx)?))?;
+//! let kernel = simulator.kernel(&program, "increment")?;
+//!
+//! let n = 1000u32;
+//! let x = simulator.allocate(4 * u64::from(n))?;
+//! simulator.fill(x, 4 * u64::from(n), &41u32.to_le_bytes())?;
+//! let params = [&x.to_le_bytes()[..], &n.to_le_bytes()].concat();
+//! let launch = Launch { grid: [n.div_ceil(256), 1, 1], block: [256, 1, 1], ..Launch::default() };
+//! let counters = simulator.launch(&kernel, &launch, &params)?;
+//!
+//! let mut last = [0; 4];
+//! simulator.read(x + 4 * 999, &mut last)?;
+//! assert_eq!(u32::from_le_bytes(last), 42);
+//! // One request for each of the 32 warps that has an element; four sectors each, but one for the last eight.
+//! assert_eq!((counters.global_load_requests, counters.global_load_sectors), (32, 31 * 4 + 1));
+//!
+//! // One element too many is a fault that says where, and in which thread.
+//! let params = [&x.to_le_bytes()[..], &(n + 1).to_le_bytes()].concat();
+//! let fault = simulator.launch(&kernel, &launch, &params).unwrap_err();
+//! assert_eq!((fault.block, fault.thread), (Some([3, 0, 0]), Some([232, 0, 0])));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it guarantees
+//!
+//! * **Results.** Integer instructions and the correctly rounded floating ones (`.rn`, `.rz`, `.rm`, `.rp`, `fma`, `sqrt`,
+//!   `div`, all formats from f16 to f64) give the bits that the PTX manual prescribes, on every host alike; `.ftz` and
+//!   `.sat` are honoured. Single-precision operations give the NaN 0x7fffffff, f16 and bf16 ones 0x7fff. What the
+//!   manual leaves open is chosen so: a double-precision operation gives its first operand that is a NaN, made quiet,
+//!   or 0xfff8000000000000; `.approx` and `.full` operations are rounded correctly, transcendental ones by the host's
+//!   mathematical library; an integer divided by zero is all ones, with the dividend as remainder.
+//! * **Order.** Without a seed a launch does the same every time: blocks one after another, warps in ascending order,
+//!   the lanes of an atomic in ascending order. A [seed](Config::seed) shuffles blocks, warps and divergent paths,
+//!   again repeatably. Lanes that part at a branch meet at its immediate post-dominator; a path that waits gives way
+//!   to any other, so that spin locks come to an end.
+//! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has
+//!   written, writes to constants, barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
+//!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
+//!   block, the thread and the allocation. [`Checks`] turns them off one by one.
+//! * **Counters.** [`Counters`] are defined one by one. Global requests, sectors, reductions and atomics equal those of
+//!   the profiler.
+//!
+//! # What it leaves out
+//!
+//! Textures and surfaces, tensor cores, clusters, bulk and asynchronous copies, indirect calls, `printf` and `malloc` in
+//! kernels, dynamic parallelism; caches and time. A kernel that needs an instruction which is not there fails when it
+//! is [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module are not affected.
+//!
+//! # How it works
+//!
+//! A kernel is [parsed](ptx), then lowered to functions that each run one instruction for the 32 lanes of a warp. A
+//! register is a row of 32 values, so that the functions are loops which the compiler vectorises; they exist twice, for
+//! the plain processor and for one with AVX2 and FMA, and the better one is taken. Immediates, parameters, addresses and
+//! special registers are rows that are ready before a block starts.
 
 pub mod ast;
 pub mod ptx;

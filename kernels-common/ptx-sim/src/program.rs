@@ -78,9 +78,11 @@ pub(crate) struct Loaded {
     pub(crate) module: Arc<Module>,
     /// Addresses of `.global` and `.const` variables.
     pub(crate) variables: HashMap<Arc<str>, u64>,
-    /// Kernels lowered so far, for the plain processor and for the better one.
-    kernels: Mutex<HashMap<(Arc<str>, bool), Arc<Kernel>>>,
+    kernels: Mutex<Lowered>,
 }
+
+/// Kernels lowered so far, by name and by whether they are for the plain processor.
+type Lowered = HashMap<(Arc<str>, bool), Arc<Kernel>>;
 
 impl Loaded {
     pub(crate) fn new(module: Arc<Module>, variables: HashMap<Arc<str>, u64>) -> Loaded {

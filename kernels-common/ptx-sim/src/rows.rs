@@ -4,6 +4,9 @@
 //! a bit for each lane. Narrower values than their row are kept extended; an instruction looks only at the low bits
 //! that its type names, so what stands above them does not matter.
 
+// A lane is an index into several rows at once.
+#![allow(clippy::needless_range_loop)]
+
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 

@@ -232,9 +232,9 @@ fn votes() {
 #[test]
 fn matches_and_reductions() {
     let result = run(32, "rem.u32 %r1, %r0, 5;\nmatch.any.sync.b32 %r9, %r1, -1;").unwrap();
-    for lane in 0..32 {
+    for (lane, &mask) in result.iter().enumerate() {
         let same = (0..32).filter(|other| other % 5 == lane % 5).fold(0u32, |sum, other| sum | 1 << other);
-        assert_eq!(result[lane], same);
+        assert_eq!(mask, same);
     }
     let result = run(32, "cvt.u64.u32 %rd5, %r0;\nshl.b64 %rd5, %rd5, 60;\nmatch.any.sync.b64 %r9, %rd5, -1;").unwrap();
     assert_eq!(result[3], 0x0008_0008);
@@ -248,7 +248,7 @@ fn matches_and_reductions() {
         ("max.s32", 93),
         ("and.b32", 0),
         ("or.b32", 127),
-        ("xor.b32", (0..32).fold(0, |sum, lane| sum ^ lane * 3)),
+        ("xor.b32", (0..32).fold(0, |sum, lane| sum ^ (lane * 3))),
     ] {
         let result = run(32, &format!("mul.lo.u32 %r1, %r0, 3;\nredux.sync.{name} %r9, %r1, -1;")).unwrap();
         assert_eq!(result, vec![expected; 32], "{name}");

@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, extent, load_run, pattern, store_run};
+use crate::code::Ins;
 use crate::fault::{Access, MemorySpace, Operation};
 use crate::memory::Region;
 use crate::rows::{LANES, lanes};
@@ -45,6 +46,11 @@ fn sectors_of_run(address: u64, bytes: u64) -> u64 {
     ((address + bytes - 1) >> SECTOR) - (address >> SECTOR) + 1
 }
 
+/// The processor's own prefetching stays within a page.
+const PAGE: usize = 4096;
+/// Load instructions whose last addresses are remembered.
+pub(crate) const STREAMS: usize = 64;
+
 impl Machine<'_> {
     /// The region that holds `bytes` bytes at `address`, if the operation is allowed on all of them.
     #[inline(always)]
@@ -57,6 +63,30 @@ impl Machine<'_> {
                 || !self.checks.initialised
                 || self.memory.written(&region, address, bytes));
         allowed.then_some(region)
+    }
+
+    /// Fetches what the instruction `ins`, which now loads `bytes` bytes at `host`, will load next if it goes on as it
+    /// did since its last execution.
+    ///
+    /// A warp's loop over a grid's worth of data takes strides that the processor's own prefetching does not follow.
+    #[inline(always)]
+    fn prefetch_next(&mut self, ins: &Ins, host: *const u8, bytes: usize) {
+        let entry = (std::ptr::from_ref(ins).addr() >> 3) % STREAMS;
+        let stride = host.addr().wrapping_sub(self.streams[entry]);
+        self.streams[entry] = host.addr();
+        if !(PAGE..=usize::MAX - PAGE).contains(&stride) {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        for offset in (0..bytes).step_by(64) {
+            // SAFETY: a prefetch may be given any address.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T0>(host.wrapping_add(stride.wrapping_add(offset)).cast());
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (stride, bytes);
     }
 
     /// Reports an access that is not allowed; false if it is to be dropped without a fault.
@@ -77,6 +107,7 @@ impl Machine<'_> {
 #[inline(always)]
 pub(crate) fn load<T: Element, const V: usize>(
     m: &mut Machine<'_>,
+    ins: &Ins,
     addresses: &Addresses,
     loaded: &mut Loaded<T, V>,
 ) -> bool {
@@ -97,6 +128,7 @@ pub(crate) fn load<T: Element, const V: usize>(
     // SAFETY: the region holds `bytes` bytes at `address`.
     unsafe {
         let host = region.host.add((address - region.start) as usize);
+        m.prefetch_next(ins, host, bytes as usize);
         load_run::<T, V>(host, first, count, same, loaded);
     }
     true

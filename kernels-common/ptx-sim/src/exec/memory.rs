@@ -272,7 +272,7 @@ impl Machine<'_> {
         space: MemorySpace,
         operation: Operation,
     ) {
-        if let Some(lane) = lanes(mask).find(|&lane| addresses[lane] % u64::from(width) != 0) {
+        if let Some(lane) = lanes(mask).find(|&lane| !addresses[lane].is_multiple_of(u64::from(width))) {
             let access = Access { operation, space, address: addresses[lane], bytes: width };
             self.fail(FaultKind::Misaligned { access, align: width }, lane);
         }
@@ -404,7 +404,7 @@ impl<T: Element, const V: usize> Run for Load<T, V> {
         m.watching |= how.volatile;
         let mut loaded = [[T::Raw::default(); LANES]; V];
         let done = match how.space {
-            Space::Global => global::load::<T, V>(m, &addresses, &mut loaded),
+            Space::Global => global::load::<T, V>(m, ins, &addresses, &mut loaded),
             Space::Shared => shared::load::<T, V>(m, &addresses, &mut loaded),
             _ => false,
         };

@@ -3,6 +3,9 @@
 //! Lowering chooses them; each finds its operands through the rows of its [`Ins`]. The loops over lanes are written so
 //! that they vectorise, and every function exists twice: for the plain processor, and for one with AVX2 and FMA.
 
+// A lane is an index into several rows at once.
+#![allow(clippy::needless_range_loop)]
+
 pub(crate) mod alu;
 pub(crate) mod atomic;
 pub(crate) mod collective;
@@ -61,9 +64,15 @@ pub(crate) enum Flow {
 /// A fault before its site is known.
 #[derive(Debug)]
 pub(crate) struct RawFault {
-    pub(crate) kind: FaultKind,
-    /// The lane that met it, if one did.
-    pub(crate) lane: Option<u32>,
+    pub(crate) kind: Box<FaultKind>,
+    /// The lane that met it, or the first of those that did.
+    pub(crate) lane: u32,
+}
+
+impl RawFault {
+    pub(crate) fn new(kind: FaultKind, lane: u32) -> RawFault {
+        RawFault { kind: Box::new(kind), lane }
+    }
 }
 
 /// How long a path may go on.
@@ -96,6 +105,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) destinations: [u32; LANES],
     /// The path has looked at memory that others may change, and so may be waiting for them.
     pub(crate) watching: bool,
+    /// Where load instructions have read last.
+    pub(crate) streams: [usize; global::STREAMS],
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a mut Memory,
     pub(crate) shared: shared::Shared,
@@ -226,7 +237,7 @@ impl Machine<'_> {
     /// Ends the launch with a fault met by `lane`.
     #[cold]
     pub(crate) fn fail(&mut self, kind: FaultKind, lane: usize) -> Flow {
-        self.fault = Some(RawFault { kind, lane: Some(lane as u32) });
+        self.fault = Some(RawFault::new(kind, lane as u32));
         Flow::Fault
     }
 }

@@ -174,7 +174,7 @@ pub(crate) fn load<T: Element, const V: usize>(
         _ => return false,
     };
     let address = addresses[first];
-    if address % width != 0 && m.checks.bounds {
+    if !address.is_multiple_of(width) && m.checks.bounds {
         return false;
     }
     let Some(host) = m.shared_range(address, count as u64 * width, Operation::Load) else { return false };
@@ -196,7 +196,7 @@ pub(crate) fn store<T: Element, const V: usize>(
     let width = (size_of::<T>() * V) as u64;
     let Pattern::Run { first, count } = pattern(addresses, m.mask, width) else { return false };
     let address = addresses[first];
-    if address % width != 0 && m.checks.bounds {
+    if !address.is_multiple_of(width) && m.checks.bounds {
         return false;
     }
     let Some(host) = m.shared_range(address, count as u64 * width, Operation::Store) else { return false };

@@ -162,7 +162,7 @@ impl Lower<'_> {
                 return Err("`.sat` is not supported here".into());
             }
             let exec =
-                op3(level, |a: i32, b: i32, c: i32| ((i64::from(a) * i64::from(b) >> 32) as i32).saturating_add(c));
+                op3(level, |a: i32, b: i32, c: i32| (((i64::from(a) * i64::from(b)) >> 32) as i32).saturating_add(c));
             return self.ternary(Some(exec), [ty; 4], operands);
         }
         if part == "wide" {
@@ -221,10 +221,10 @@ impl Lower<'_> {
             ("mul24", Type::U32, false) => rare2(level, |a: u32, b: u32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
             ("mul24", Type::S32, false) => rare2(level, |a: i32, b: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
             ("mul24", Type::U32, true) => {
-                rare2(level, |a: u32, b: u32| (u64::from(a << 8 >> 8) * u64::from(b << 8 >> 8) >> 16) as u32)
+                rare2(level, |a: u32, b: u32| ((u64::from(a << 8 >> 8) * u64::from(b << 8 >> 8)) >> 16) as u32)
             }
             ("mul24", Type::S32, true) => {
-                rare2(level, |a: i32, b: i32| (i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8) >> 16) as i32)
+                rare2(level, |a: i32, b: i32| ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32)
             }
             ("mad24", Type::U32, false) => {
                 rare3(level, |a: u32, b: u32, c: u32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c))

@@ -243,8 +243,8 @@ impl Lower<'_> {
             Some("f4e") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| (c + i) & 7, c)),
             Some("b4e") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| (c.wrapping_sub(i)) & 7, c)),
             Some("rc8") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |_, c| c, c)),
-            Some("ecl") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i.max(c), c)),
-            Some("ecr") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i.min(c), c)),
+            Some("ecl") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, std::cmp::Ord::max, c)),
+            Some("ecr") => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, std::cmp::Ord::min, c)),
             Some(_) => rare3(level, |a: u32, b: u32, c: u32| picked(a, b, |i, c| i & 1 | (c & 1) << 1, c)),
         };
         self.ternary(Some(exec), [Type::B32; 4], operands)

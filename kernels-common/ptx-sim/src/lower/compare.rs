@@ -33,8 +33,8 @@ macro_rules! basic {
             "eq" => compare($level, |a: $T, b: $T| a == b),
             "lt" => compare($level, |a: $T, b: $T| a < b),
             "le" => compare($level, |a: $T, b: $T| a <= b),
-            // Ordered and not equal.
-            _ => compare($level, |a: $T, b: $T| a < b || a > b),
+            // Ordered and not equal: a NaN is neither.
+            _ => compare($level, |a: $T, b: $T| (a < b) | (a > b)),
         }
     };
 }

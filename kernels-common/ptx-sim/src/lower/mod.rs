@@ -402,7 +402,7 @@ impl<'a> Lower<'a> {
         let operands = &instruction.operands[..];
         if let Some((row, negated)) = guard
             && op.name != "bra"
-            && !(op.name == "ret" && !self.source().is_entry)
+            && (op.name != "ret" || self.source().is_entry)
         {
             if needs_branch(&instruction.opcode) {
                 let next = self.f.index as u32 + 1;

@@ -79,7 +79,7 @@ impl Lower<'_> {
                 self.emit_exec(join, &[high, c, e], 0);
                 self.emit_exec(op2(level, |a: u32, b: u32| u64::from(a) | u64::from(b) << 32), &[d, low, high], 0);
             }
-            (Type::B16, _) | (_, _) => return Err("this way of packing is not supported".into()),
+            _ => return Err("this way of packing is not supported".into()),
         }
         Ok(())
     }

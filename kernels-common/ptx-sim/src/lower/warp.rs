@@ -15,7 +15,8 @@ impl Lower<'_> {
     pub(super) fn warp(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let block_barrier = matches!(op.name, "bar" | "barrier");
         let warp_barrier = block_barrier && op.take("warp");
-        if op.name != "activemask" && !(block_barrier && !warp_barrier) && !op.take("sync") {
+        let by_mask = warp_barrier || !(block_barrier || op.name == "activemask");
+        if by_mask && !op.take("sync") {
             return Err("only the form with `.sync` is supported".into());
         }
         match op.name {

@@ -167,7 +167,7 @@ pub(crate) fn round(value: Value, format: Format, mode: Mode) -> u64 {
             Mode::Down => negative,
             Mode::Up => !negative,
         };
-        return format.sign(negative) | format.infinity() - u64::from(!to_infinity);
+        return format.sign(negative) | (format.infinity() - u64::from(!to_infinity));
     }
     format.sign(negative) | bits
 }
@@ -176,8 +176,10 @@ pub(crate) fn round(value: Value, format: Format, mode: Mode) -> u64 {
 pub(crate) fn mul(a: Value, b: Value) -> Value {
     let negative = a.is_negative() ^ b.is_negative();
     match (a, b) {
-        (Value::Nan, _) | (_, Value::Nan) => Value::Nan,
-        (Value::Infinity { .. }, Value::Zero { .. }) | (Value::Zero { .. }, Value::Infinity { .. }) => Value::Nan,
+        (Value::Nan, _)
+        | (_, Value::Nan)
+        | (Value::Infinity { .. }, Value::Zero { .. })
+        | (Value::Zero { .. }, Value::Infinity { .. }) => Value::Nan,
         (Value::Infinity { .. }, _) | (_, Value::Infinity { .. }) => Value::Infinity { negative },
         (Value::Zero { .. }, _) | (_, Value::Zero { .. }) => Value::Zero { negative },
         (Value::Finite { exponent: ea, significand: sa, .. }, Value::Finite { exponent: eb, significand: sb, .. }) => {
@@ -191,13 +193,11 @@ pub(crate) fn add(a: Value, b: Value, mode: Mode) -> Value {
     match (a, b) {
         (Value::Nan, _) | (_, Value::Nan) => Value::Nan,
         (Value::Infinity { negative: x }, Value::Infinity { negative: y }) if x != y => Value::Nan,
-        (Value::Infinity { .. }, _) => a,
-        (_, Value::Infinity { .. }) => b,
         (Value::Zero { negative: x }, Value::Zero { negative: y }) => {
             Value::Zero { negative: if x == y { x } else { mode == Mode::Down } }
         }
-        (Value::Zero { .. }, _) => b,
-        (_, Value::Zero { .. }) => a,
+        (Value::Infinity { .. }, _) | (_, Value::Zero { .. }) => a,
+        (_, Value::Infinity { .. }) | (Value::Zero { .. }, _) => b,
         (
             Value::Finite { negative: na, exponent: ea, significand: sa },
             Value::Finite { negative: nb, exponent: eb, significand: sb },
@@ -235,8 +235,10 @@ pub(crate) fn sub(a: Value, b: Value, mode: Mode) -> Value {
 pub(crate) fn div(a: Value, b: Value) -> Value {
     let negative = a.is_negative() ^ b.is_negative();
     match (a, b) {
-        (Value::Nan, _) | (_, Value::Nan) => Value::Nan,
-        (Value::Infinity { .. }, Value::Infinity { .. }) | (Value::Zero { .. }, Value::Zero { .. }) => Value::Nan,
+        (Value::Nan, _)
+        | (_, Value::Nan)
+        | (Value::Infinity { .. }, Value::Infinity { .. })
+        | (Value::Zero { .. }, Value::Zero { .. }) => Value::Nan,
         (Value::Infinity { .. }, _) | (_, Value::Zero { .. }) => Value::Infinity { negative },
         (Value::Zero { .. }, _) | (_, Value::Infinity { .. }) => Value::Zero { negative },
         (Value::Finite { exponent: ea, significand: sa, .. }, Value::Finite { exponent: eb, significand: sb, .. }) => {
@@ -252,9 +254,8 @@ pub(crate) fn div(a: Value, b: Value) -> Value {
 /// The square root, exact but for a mark in the lowest bit.
 pub(crate) fn sqrt(a: Value) -> Value {
     match a {
-        Value::Nan | Value::Zero { .. } => a,
-        _ if a.is_negative() => Value::Nan,
-        Value::Infinity { .. } => a,
+        Value::Infinity { negative: true } | Value::Finite { negative: true, .. } => Value::Nan,
+        Value::Nan | Value::Zero { .. } | Value::Infinity { .. } => a,
         Value::Finite { exponent, significand, .. } => {
             let mut up = significand.leading_zeros() - 2;
             if (exponent - up as i32) % 2 != 0 {

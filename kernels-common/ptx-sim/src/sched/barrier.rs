@@ -41,8 +41,6 @@ pub(crate) struct Barrier {
     pub(crate) arrived: Vec<u32>,
     /// Threads that it waits for, if the instruction says so.
     pub(crate) threads: Option<u32>,
-    /// Whether anything has arrived.
-    pub(crate) active: bool,
     /// Threads that arrived with a predicate set, and all that arrived with one.
     pub(crate) set: u32,
     pub(crate) asked: u32,
@@ -52,7 +50,6 @@ impl Barrier {
     pub(crate) fn clear(&mut self) {
         self.arrived.fill(0);
         self.threads = None;
-        self.active = false;
         self.set = 0;
         self.asked = 0;
     }

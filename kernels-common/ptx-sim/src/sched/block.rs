@@ -32,6 +32,8 @@ pub(crate) struct Block {
     pub(crate) index: [u32; 3],
     pub(crate) warps: Vec<Warp>,
     barriers: Vec<Barrier>,
+    /// The barriers that something has arrived at.
+    active: u32,
     pub(crate) shared: Shared,
     /// The constant bank.
     pub(crate) constants: Vec<Line>,
@@ -55,14 +57,6 @@ pub(crate) enum Progress {
     Stuck,
 }
 
-/// Why a warp stopped.
-enum Stop {
-    /// It has no path that can run, or none left.
-    Waits,
-    /// It has had its turn.
-    Turn,
-}
-
 /// What the scheduler decides with.
 pub(crate) struct Policy {
     pub(crate) random: Option<Random>,
@@ -79,7 +73,14 @@ impl Block {
             })
             .collect::<Vec<_>>();
         let barrier = Barrier { arrived: vec![0; warps.len()], ..Barrier::default() };
-        Block { index: [0; 3], barriers: vec![barrier; BARRIERS], warps, shared: Shared::new(shared), constants }
+        Block {
+            index: [0; 3],
+            barriers: vec![barrier; BARRIERS],
+            active: 0,
+            warps,
+            shared: Shared::new(shared),
+            constants,
+        }
     }
 
     /// Starts over as the block at `index` of the grid.
@@ -88,10 +89,8 @@ impl Block {
         for warp in &mut self.warps {
             warp.reset(code.functions[0].entry);
         }
-        for barrier in &mut self.barriers {
-            if barrier.active {
-                barrier.clear();
-            }
+        for number in lanes(std::mem::take(&mut self.active)) {
+            self.barriers[number].clear();
         }
         self.shared.reset();
     }
@@ -109,7 +108,7 @@ impl Block {
         for turn in 0..self.warps.len() {
             let warp = order.get(turn).copied().unwrap_or(turn);
             if self.warps[warp].paths.iter().any(|path| path.wait == Wait::Ready) {
-                outcome = self.run_warp(warp, m, policy).map(|_| ());
+                outcome = self.run_warp(warp, m, policy);
                 if outcome.is_err() {
                     break;
                 }
@@ -141,20 +140,20 @@ impl Block {
     }
 
     /// Runs a warp until its turn is over.
-    fn run_warp(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Stop, PlacedFault> {
+    fn run_warp(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<(), PlacedFault> {
         swap(&mut m.local, &mut self.warps[index].local);
         let stop = self.run_paths(index, m, policy);
         swap(&mut m.local, &mut self.warps[index].local);
         stop
     }
 
-    fn run_paths(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Stop, PlacedFault> {
+    fn run_paths(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<(), PlacedFault> {
         loop {
             let Some(current) = self.choose(index, policy) else {
-                if self.unblock(index, m)? {
+                if !self.warps[index].is_done() && self.unblock(index, m)? {
                     continue;
                 }
-                return Ok(Stop::Waits);
+                return Ok(());
             };
             self.enter(m, index, current);
             m.watching = false;
@@ -170,8 +169,8 @@ impl Block {
             let placed = |fault| PlacedFault { fault, warp: index as u32, pc };
             if policy.instructions == 0 && flow != Flow::Fault {
                 let instructions = m.counters.instructions;
-                let lane = Some(m.mask.trailing_zeros());
-                return Err(placed(RawFault { kind: FaultKind::Budget { instructions }, lane }));
+                let lane = m.mask.trailing_zeros();
+                return Err(placed(RawFault::new(FaultKind::Budget { instructions }, lane)));
             }
             let warp = &mut self.warps[index];
             match flow {
@@ -205,9 +204,7 @@ impl Block {
                 Flow::Exit => {
                     warp.exit(current);
                     self.complete_barriers(m)?;
-                    if self.warps[index].paths.iter().any(|path| path.wait == Wait::Lanes) {
-                        self.gather(index, m)?;
-                    }
+                    self.gather(index, m)?;
                 }
                 Flow::Call => {
                     warp.paths[current].pc = pc;
@@ -237,11 +234,11 @@ impl Block {
                         let path = warp.paths.remove(current);
                         warp.paths.insert(0, path);
                     }
-                    return Ok(Stop::Turn);
+                    return Ok(());
                 }
                 Flow::Fault => {
                     let fault = m.fault.take();
-                    return Err(placed(fault.unwrap_or(RawFault { kind: FaultKind::Trap, lane: None })));
+                    return Err(placed(fault.unwrap_or_else(|| RawFault::new(FaultKind::Trap, 0))));
                 }
             }
         }
@@ -276,7 +273,7 @@ impl Block {
                 if matches!(path.wait, Wait::Barrier(_)) && m.code.barrier(path.pc).aligned {
                     let others = warp.parked().map(|(pc, lanes)| self.waiting(index, pc, lanes, m.code)).collect();
                     let kind = FaultKind::DivergentBarrier { lanes: path.mask, others };
-                    let fault = RawFault { kind, lane: Some(path.mask.trailing_zeros()) };
+                    let fault = RawFault::new(kind, path.mask.trailing_zeros());
                     return Err(PlacedFault { fault, warp: index as u32, pc: path.pc });
                 }
             }
@@ -326,7 +323,7 @@ impl Block {
                 break;
             }
         }
-        PlacedFault { fault: RawFault { kind, lane: Some(mask.trailing_zeros()) }, warp, pc }
+        PlacedFault { fault: RawFault::new(kind, mask.trailing_zeros()), warp, pc }
     }
 
     fn call(&mut self, index: usize, current: usize, m: &mut Machine<'_>) -> Result<(), RawFault> {
@@ -339,7 +336,7 @@ impl Block {
         let Path { join, ref mut context, .. } = *path;
         if context.stack.len() >= MAX_DEPTH {
             let kind = FaultKind::CallDepth { depth: MAX_DEPTH as u32 };
-            return Err(RawFault { kind, lane: Some(path.mask.trailing_zeros()) });
+            return Err(RawFault::new(kind, path.mask.trailing_zeros()));
         }
         let (frame, local) = (context.frame, context.local);
         context.stack.push(Activation { call, after: path.pc + 1, join, frame, local });
@@ -370,7 +367,7 @@ impl Block {
         let path = &mut self.warps[index].paths[current];
         let op = m.code.barrier(path.pc);
         let first = path.mask.trailing_zeros();
-        let bad = |text: String| RawFault { kind: FaultKind::BadOperand(text), lane: Some(first) };
+        let bad = |text: String| RawFault::new(FaultKind::BadOperand(text), first);
         // SAFETY: the machine still points at this path; lowering gave the rows their widths.
         let (number, threads, predicate) = unsafe {
             let first = first as usize % LANES;
@@ -387,11 +384,12 @@ impl Block {
             return Err(bad(format!("a barrier of {threads} threads, which is not a multiple of 32")));
         }
         let barrier = &mut self.barriers[number as usize];
-        if barrier.active && barrier.threads != threads {
+        let in_use = self.active >> number & 1 != 0;
+        if in_use && barrier.threads != threads {
             return Err(bad(format!("barrier {number} is in use with another number of threads")));
         }
         m.counters.barriers += 1;
-        barrier.active = true;
+        self.active |= 1 << number;
         barrier.threads = threads;
         barrier.arrived[index] |= path.mask;
         if op.reduction != Reduction::None {
@@ -408,14 +406,15 @@ impl Block {
 
     /// Lets the threads of every barrier go that is complete.
     fn complete_barriers(&mut self, m: &mut Machine<'_>) -> Result<(), PlacedFault> {
-        for number in 0..BARRIERS {
+        for number in lanes(self.active) {
             let barrier = &self.barriers[number];
-            if !barrier.active || !barrier.is_complete(self.warps.iter().map(|warp| warp.live)) {
+            if !barrier.is_complete(self.warps.iter().map(|warp| warp.live)) {
                 continue;
             }
             self.check_barrier(number, m)?;
             let Barrier { set, asked, .. } = self.barriers[number];
             self.barriers[number].clear();
+            self.active &= !(1 << number);
             for index in 0..self.warps.len() {
                 let mut released = 0;
                 for path in 0..self.warps[index].paths.len() {
@@ -470,7 +469,7 @@ impl Block {
                 .collect();
             if !elsewhere.is_empty() {
                 let kind = FaultKind::DivergentBarrier { lanes: first.mask, others: elsewhere };
-                let fault = RawFault { kind, lane: Some(first.mask.trailing_zeros()) };
+                let fault = RawFault::new(kind, first.mask.trailing_zeros());
                 return Err(PlacedFault { fault, warp: warp as u32, pc: first.pc });
             }
         }
@@ -481,7 +480,7 @@ impl Block {
                 && arrived < started
             {
                 let kind = FaultKind::ExitedThreads { exited: started - arrived };
-                let fault = RawFault { kind, lane: Some(first.mask.trailing_zeros()) };
+                let fault = RawFault::new(kind, first.mask.trailing_zeros());
                 return Err(PlacedFault { fault, warp: warp as u32, pc: first.pc });
             }
         }
@@ -491,6 +490,9 @@ impl Block {
     /// Runs the warp operations whose members have all come. Whether there was one.
     fn gather(&mut self, index: usize, m: &mut Machine<'_>) -> Result<bool, PlacedFault> {
         let mut any = false;
+        if self.warps[index].paths.iter().all(|path| path.wait != Wait::Lanes) {
+            return Ok(any);
+        }
         while let Some(group) = self.gathered(index, m)? {
             any = true;
             m.exchange = Exchange::NEW;

@@ -1,6 +1,6 @@
 //! The random numbers that shuffle a schedule.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+/// `SplitMix64` (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -59,7 +59,7 @@ type Float = (&'static str, Ty, fn(u64) -> f64);
 const FLOATS: [Float; 4] = [
     ("f16", F16, f16),
     ("bf16", BF16, bf16),
-    ("f32", F32, |a| f32::from_bits(a as u32) as f64),
+    ("f32", F32, |a| f64::from(f32::from_bits(a as u32))),
     ("f64", F64, f64::from_bits),
 ];
 
@@ -94,7 +94,7 @@ fn integers_to_floats() {
         check(&format!("cvt.rn.f16.{from}"), &[input], F16, |[a, ..]| to_f16(value(a) as f64));
         check(&format!("cvt.rz.f32.{from}"), &[input], F32, |[a, ..]| {
             let near = value(a) as f32;
-            let above = near as f64 as i128 > value(a).abs() || near.abs() as i128 > value(a).abs();
+            let above = f64::from(near) as i128 > value(a).abs() || near.abs() as i128 > value(a).abs();
             u64::from(if above { f32::from_bits(near.to_bits() - 1) } else { near }.to_bits())
         });
     }

@@ -40,7 +40,7 @@ arithmetic! {
 fn u64s() {
     let int = Int(64);
     check("add.u64", &[int; 2], int, |[a, b, _]| a.wrapping_add(b));
-    check("mul.hi.u64", &[int; 2], int, |[a, b, _]| (u128::from(a) * u128::from(b) >> 64) as u64);
+    check("mul.hi.u64", &[int; 2], int, |[a, b, _]| ((u128::from(a) * u128::from(b)) >> 64) as u64);
     check("div.u64", &[int; 2], int, |[a, b, _]| a.checked_div(b).unwrap_or(u64::MAX));
     check("rem.u64", &[int; 2], int, |[a, b, _]| a.checked_rem(b).unwrap_or(a));
     check("min.u64", &[int; 2], int, |[a, b, _]| a.min(b));
@@ -76,7 +76,7 @@ fn saturation() {
     check("add.sat.s32", &[Int(32); 2], Int(32), |[a, b, _]| (a as i32).saturating_add(b as i32) as u64);
     check("sub.sat.s32", &[Int(32); 2], Int(32), |[a, b, _]| (a as i32).saturating_sub(b as i32) as u64);
     check("mad.hi.sat.s32", &[Int(32); 3], Int(32), |[a, b, c]| {
-        ((i64::from(a as i32) * i64::from(b as i32) >> 32) as i32).saturating_add(c as i32) as u64
+        (((i64::from(a as i32) * i64::from(b as i32)) >> 32) as i32).saturating_add(c as i32) as u64
     });
 }
 
@@ -85,9 +85,9 @@ fn products_of_24_bits() {
     let unsigned = |x: u64| x & 0xff_ffff;
     let signed = |x: u64| i64::from((x as i32) << 8 >> 8);
     check("mul24.lo.u32", &[Int(32); 2], Int(32), |[a, b, _]| unsigned(a) * unsigned(b));
-    check("mul24.hi.u32", &[Int(32); 2], Int(32), |[a, b, _]| unsigned(a) * unsigned(b) >> 16);
+    check("mul24.hi.u32", &[Int(32); 2], Int(32), |[a, b, _]| (unsigned(a) * unsigned(b)) >> 16);
     check("mul24.lo.s32", &[Int(32); 2], Int(32), |[a, b, _]| (signed(a) * signed(b)) as u64);
-    check("mul24.hi.s32", &[Int(32); 2], Int(32), |[a, b, _]| (signed(a) * signed(b) >> 16) as u64);
+    check("mul24.hi.s32", &[Int(32); 2], Int(32), |[a, b, _]| ((signed(a) * signed(b)) >> 16) as u64);
     check("mad24.lo.s32", &[Int(32); 3], Int(32), |[a, b, c]| (signed(a) * signed(b)).wrapping_add(c as i64) as u64);
 }
 
@@ -95,7 +95,7 @@ fn products_of_24_bits() {
 fn carries() {
     let wide = |a: u64, b: u64, carry: bool| u128::from(a) + u128::from(b) + u128::from(carry);
     check_text("add.cc.u32 %r0, {a}, {b};\naddc.u32 {d}, {c}, 0;", &[Int(32); 3], Int(32), |[a, b, c]| {
-        c + (a + b >> 32)
+        c + ((a + b) >> 32)
     });
     check_text("sub.cc.u32 %r0, {a}, {b};\nsubc.u32 {d}, {c}, 0;", &[Int(32); 3], Int(32), |[a, b, c]| {
         c.wrapping_sub(u64::from(a < b))
