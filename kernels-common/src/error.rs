@@ -229,8 +229,8 @@ pub enum Error {
 
     /// No PTX variant of the module can run on the device.
     #[error(
-        "module `{module}` has no PTX for compute capability {}.{}: its variants need {needed}. Use a newer device or \
-         the device `sim`",
+        "module `{module}` has no PTX for compute capability {}.{}: its variants need {needed}. Use a newer device, or \
+         the device `sim` (with an option `cc=…` that is high enough, if it has one)",
         capability.0, capability.1
     )]
     NoVariant {

@@ -10,7 +10,7 @@
 //! | `&mut CudaSlice<T>`, `CudaViewMut` | [`Stream::lend_mut`] | at the end of the closure |
 //!
 //! Wherever memory passes from one stream to another, the second waits for an event of the first; the host waits for
-//! nothing.
+//! nothing. While a foreign stream is being captured into a graph, work on it is refused: a graph holds no buffer alive.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;

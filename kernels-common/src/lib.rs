@@ -42,9 +42,9 @@ pub mod module;
 pub mod oracle;
 pub mod order;
 pub mod stream;
-pub mod sum;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod variant;
 
 /// The counters that the simulator keeps; see [`device::Device::take_counters`].
 pub use ptx_sim::Counters;

@@ -193,9 +193,14 @@ impl Stream {
     /// Queues work. All work on a stream goes through here.
     ///
     /// On a device where host and kernels must not use unified memory at the same time, work is refused while the host
-    /// does, and the check and the queueing are one step.
+    /// does, and the check and the queueing are one step. On a foreign stream that is being captured it is refused too:
+    /// it would be done later, and again, when its buffers may be gone.
     pub(crate) fn submit<R>(&self, work: impl FnOnce(&dyn Backend, RawStream) -> Result<R>) -> Result<R> {
         let device = self.device().properties();
+        if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
+            let device = device.name.clone();
+            return Err(Error::Unsupported { device, what: "work on a stream that somebody else is capturing" });
+        }
         if device.concurrent_managed_access {
             return work(self.backend(), self.raw());
         }

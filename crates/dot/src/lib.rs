@@ -31,9 +31,6 @@
 
 mod three_stage;
 
-use std::fmt;
-use std::str::FromStr;
-
 use kernels_common::canonical;
 use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
@@ -89,20 +86,7 @@ impl Variant {
     }
 }
 
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Variant {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|variant| variant.name() == name);
-        known.ok_or_else(|| format!("no variant `{name}`: there are {}", Self::ALL.map(Self::name).join(", ")))
-    }
-}
+kernels_common::named_variants!(Variant);
 
 /// Dot products of slices of one stream. Owns the scratch memory, so that a call allocates nothing.
 #[derive(Debug)]

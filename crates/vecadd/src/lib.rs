@@ -23,9 +23,7 @@
 //!
 //! Halves are added in `f32` and rounded once at the end; integers wrap around.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
@@ -90,20 +88,7 @@ impl Variant {
     }
 }
 
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Variant {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|variant| variant.name() == name);
-        known.ok_or_else(|| format!("no variant `{name}`: there are {}", Self::ALL.map(Self::name).join(", ")))
-    }
-}
+kernels_common::named_variants!(Variant);
 
 /// Vector addition on one stream.
 #[derive(Debug)]

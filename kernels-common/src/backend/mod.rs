@@ -70,6 +70,9 @@ pub(crate) trait Backend: Any + Debug + Send + Sync {
     /// Waits until all work on the stream is done, and reports an error that it met.
     fn synchronize(&self, stream: RawStream) -> Result<()>;
 
+    /// Whether work on the stream is being recorded into a graph instead of done.
+    fn is_capturing(&self, stream: RawStream) -> Result<bool>;
+
     fn create_event(&self) -> Result<RawEvent>;
     /// # Safety
     /// The event is not used afterwards.

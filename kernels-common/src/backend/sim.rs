@@ -83,7 +83,7 @@ impl Sim {
         let properties = Properties {
             name: "simulator".to_owned(),
             backend: BackendKind::Sim,
-            selector: "sim".to_owned(),
+            selector: options.to_string(),
             capability: config.capability,
             multiprocessors: config.multiprocessors,
             warp_size: 32,
@@ -135,6 +135,10 @@ impl Backend for Sim {
 
     fn synchronize(&self, _: RawStream) -> Result<()> {
         Ok(())
+    }
+
+    fn is_capturing(&self, _: RawStream) -> Result<bool> {
+        Ok(false)
     }
 
     fn create_event(&self) -> Result<RawEvent> {

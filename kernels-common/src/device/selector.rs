@@ -1,5 +1,7 @@
 //! The text that names a device.
 
+use std::fmt;
+
 use crate::error::{Error, Result};
 
 /// Options of the simulator, written `sim:OPTION=VALUE,…`.
@@ -41,6 +43,29 @@ impl Default for SimOptions {
             check_barriers: true,
             memory: 16 << 30,
             concurrent_managed_access: true,
+        }
+    }
+}
+
+/// The selector that gives these options: `sim`, and those that differ from the default.
+impl fmt::Display for SimOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = SimOptions::default();
+        let mut options = Vec::new();
+        let mut add = |differs: bool, option: String| {
+            if differs {
+                options.push(option);
+            }
+        };
+        add(self.seed.is_some(), format!("seed={}", self.seed.unwrap_or_default()));
+        add(self.multiprocessors != default.multiprocessors, format!("sms={}", self.multiprocessors));
+        add(self.capability != default.capability, format!("cc={}.{}", self.capability.0, self.capability.1));
+        add(!self.check_initialised, "check=bounds".to_owned());
+        add(self.memory != default.memory, format!("memory={}", self.memory));
+        add(!self.concurrent_managed_access, "managed=exclusive".to_owned());
+        match options.as_slice() {
+            [] => f.write_str("sim"),
+            options => write!(f, "sim:{}", options.join(",")),
         }
     }
 }
@@ -122,6 +147,16 @@ mod tests {
         assert_eq!(parse("sim").unwrap(), Selector::Sim(SimOptions::default()));
         let options = SimOptions { seed: Some(7), multiprocessors: 3, capability: (9, 0), ..SimOptions::default() };
         assert_eq!(parse("sim:seed=7,sms=3,cc=9.0,check=all").unwrap(), Selector::Sim(options));
+    }
+
+    #[test]
+    fn options_are_written_as_they_are_read() {
+        for text in ["sim", "sim:seed=0", "sim:seed=7,sms=4,cc=9.0,check=bounds,memory=1024,managed=exclusive"] {
+            match parse(text).unwrap() {
+                Selector::Sim(options) => assert_eq!(options.to_string(), text),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

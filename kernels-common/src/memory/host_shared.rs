@@ -28,6 +28,7 @@ unsafe impl<T: Sync> Sync for HostShared<T> {}
 
 impl<T> HostShared<T> {
     pub(super) fn new(stream: &Stream, memory: Option<HostMemory>, len: usize) -> Self {
+        const { assert!(align_of::<T>() <= 256, "devices align memory to 256 bytes") };
         Self { stream: stream.clone(), memory, len, element: PhantomData }
     }
 

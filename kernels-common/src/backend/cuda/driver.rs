@@ -170,6 +170,7 @@ functions! {
     fn stream_create = "cuStreamCreate"(stream: *mut CUstream, flags: c_uint);
     fn stream_destroy = "cuStreamDestroy_v2"(stream: CUstream);
     fn stream_synchronize = "cuStreamSynchronize"(stream: CUstream);
+    fn stream_is_capturing = "cuStreamIsCapturing"(stream: CUstream, status: *mut c_uint);
     fn stream_wait_event = "cuStreamWaitEvent"(stream: CUstream, event: CUevent, flags: c_uint);
     fn stream_attach = "cuStreamAttachMemAsync"(stream: CUstream, address: CUdeviceptr, length: usize, flags: c_uint);
 

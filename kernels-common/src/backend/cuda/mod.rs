@@ -166,6 +166,13 @@ impl Backend for Cuda {
         unsafe { self.bind()?.stream_synchronize(stream(raw)) }
     }
 
+    fn is_capturing(&self, raw: RawStream) -> Result<bool> {
+        let mut status = 0;
+        // SAFETY: the stream is alive, and the argument can be written to.
+        unsafe { self.bind()?.stream_is_capturing(stream(raw), &mut status)? };
+        Ok(status != 0)
+    }
+
     fn create_event(&self) -> Result<RawEvent> {
         let mut event = null_mut();
         // SAFETY: the argument can be written to. Flags 0: with timing.
