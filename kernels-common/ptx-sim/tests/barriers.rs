@@ -190,6 +190,28 @@ fn lanes_gather() {
     assert_eq!(result, (0..32).map(|lane| if lane % 2 == 0 { 10 } else { 7 }).collect::<Vec<u32>>());
 }
 
+/// The tiles of a warp shuffle at the same time, each with its own member mask.
+#[test]
+fn tiles() {
+    let masks = "and.b32 %r1, %r0, 31;\nand.b32 %r2, %r1, 24;\nmov.u32 %r3, 255;\nshl.b32 %r3, %r3, %r2;\n";
+    let result = run(64, &format!("{masks}shfl.sync.bfly.b32 %r9, %r0, 5, 0x181f, %r3;")).unwrap();
+    assert_eq!(result, (0..64).map(|thread| thread ^ 5).collect::<Vec<u32>>());
+    let result = run(64, &format!("{masks}redux.sync.add.u32 %r9, %r0, %r3;")).unwrap();
+    assert_eq!(result, (0..64u32).map(|thread| (thread / 8 * 8..).take(8).sum()).collect::<Vec<u32>>());
+    // Half of each tile comes on another path.
+    let body = format!(
+        "{masks}and.b32 %r4, %r0, 4;\nsetp.eq.u32 %p0, %r4, 0;\n@%p0 bra LOW;\nshfl.sync.bfly.b32 %r9, %r0, 4, 0x181f, %r3;\nbra END;\n\
+         LOW:\nshfl.sync.bfly.b32 %r9, %r0, 4, 0x181f, %r3;\nEND:"
+    );
+    assert_eq!(run(64, &body).unwrap(), (0..64).map(|thread| thread ^ 4).collect::<Vec<u32>>());
+    // The lanes of one tile leave before; the others are complete without them.
+    let body = format!(
+        "{masks}mov.u32 %r9, 99;\nsetp.lt.u32 %p0, %r0, 8;\n@%p0 bra END;\nshfl.sync.bfly.b32 %r9, %r0, 1, 0x181f, %r3;\nEND:"
+    );
+    let expected: Vec<u32> = (0..64).map(|thread| if thread < 8 { 99 } else { thread ^ 1 }).collect();
+    assert_eq!(run(64, &body).unwrap(), expected);
+}
+
 #[test]
 fn absent_lanes() {
     // 48 threads: the second warp has 16 lanes.

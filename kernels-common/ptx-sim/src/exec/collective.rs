@@ -37,12 +37,14 @@ impl Exchange {
 
 /// A collective operation. Rows: 0 result, 1 source, 2 and 3 further operands, 4 member mask, 5 predicate result.
 pub(crate) trait Collective {
+    /// Adds the operation to the counters.
+    fn count(m: &mut Machine<'_>);
     /// Puts the values of the active lanes into the exchange.
     ///
     /// # Safety
     /// As for [`Exec`](super::Exec).
     unsafe fn contribute(m: &mut Machine<'_>, ins: &Ins);
-    /// Gives the active lanes their results.
+    /// Gives the active lanes, all of which have these members, their results.
     ///
     /// # Safety
     /// As for [`Exec`](super::Exec).
@@ -57,16 +59,24 @@ impl<C: Collective> Run for Together<C> {
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
         // SAFETY: the caller's promise.
         unsafe {
-            let first = m.mask.trailing_zeros() as usize % LANES;
-            let members = m.get::<u32>(ins.rows[4])[first];
+            let row = m.get::<u32>(ins.rows[4]);
+            let members = row[m.mask.trailing_zeros() as usize % LANES];
             match m.exchange.step {
                 Step::Both => {
+                    let mut differs = 0;
+                    for lane in 0..LANES {
+                        differs |= if m.mask & BIT[lane] != 0 { row[lane] ^ members } else { 0 };
+                    }
+                    if differs != 0 {
+                        return by_members::<C>(m, ins, *row);
+                    }
                     if m.mask & !members != 0 && m.checks.lanes {
                         return m.outsider(members);
                     }
                     if members & m.live & !m.mask != 0 {
                         return Flow::Gather;
                     }
+                    C::count(m);
                     m.exchange.present = m.mask;
                     C::contribute(m, ins);
                     C::take(m, ins, members)
@@ -76,21 +86,65 @@ impl<C: Collective> Run for Together<C> {
                     C::contribute(m, ins);
                     Flow::Next
                 }
-                Step::Take => C::take(m, ins, members),
+                Step::Take => {
+                    C::count(m);
+                    C::take(m, ins, members)
+                }
             }
         }
     }
 }
 
+/// Runs a collective operation whose lanes belong to several groups, as those of the tiles of a warp do.
+///
+/// # Safety
+/// As for [`Exec`](super::Exec).
+#[inline(never)]
+unsafe fn by_members<C: Collective>(m: &mut Machine<'_>, ins: &Ins, row: [u32; LANES]) -> Flow {
+    let (mask, full) = (m.mask, m.full);
+    let mut groups: Vec<(u32, u32)> = Vec::new();
+    for lane in lanes(mask) {
+        match groups.iter_mut().find(|group| group.0 == row[lane]) {
+            Some(group) => group.1 |= 1 << lane,
+            None => groups.push((row[lane], 1 << lane)),
+        }
+    }
+    for &(members, group) in &groups {
+        if group & !members != 0 && m.checks.lanes {
+            m.mask = group;
+            return m.outsider(members);
+        }
+        if members & m.live & !group != 0 {
+            return Flow::Gather;
+        }
+    }
+    C::count(m);
+    let mut flow = Flow::Next;
+    m.full = false;
+    for (members, group) in groups {
+        m.mask = group;
+        m.exchange.present = group;
+        // SAFETY: the caller's promise.
+        flow = unsafe {
+            C::contribute(m, ins);
+            C::take(m, ins, members)
+        };
+        if flow == Flow::Fault {
+            break;
+        }
+    }
+    (m.mask, m.full) = (mask, full);
+    flow
+}
+
 impl Machine<'_> {
-    /// The member mask of the collective operation `ins`.
+    /// The member masks of the collective operation `ins`; those of lanes that are not active mean nothing.
     ///
     /// # Safety
     /// As for [`Exec`](super::Exec).
-    pub(crate) unsafe fn members(&self, ins: &Ins) -> u32 {
-        let first = self.mask.trailing_zeros() as usize % LANES;
+    pub(crate) unsafe fn members(&self, ins: &Ins) -> [u32; LANES] {
         // SAFETY: the caller's promise.
-        unsafe { self.get::<u32>(ins.rows[4])[first] }
+        *unsafe { self.get::<u32>(ins.rows[4]) }
     }
 
     #[cold]
@@ -125,6 +179,10 @@ pub(crate) const INDEX: u8 = 3;
 pub(crate) struct Shuffle<const MODE: u8>;
 
 impl<const MODE: u8> Collective for Shuffle<MODE> {
+    fn count(m: &mut Machine<'_>) {
+        m.counters.shuffles += 1;
+    }
+
     #[inline(always)]
     unsafe fn contribute(m: &mut Machine<'_>, ins: &Ins) {
         // SAFETY: the caller's promise.
@@ -133,7 +191,6 @@ impl<const MODE: u8> Collective for Shuffle<MODE> {
 
     #[inline(always)]
     unsafe fn take(m: &mut Machine<'_>, ins: &Ins, members: u32) -> Flow {
-        m.counters.shuffles += 1;
         let mut result = [0u32; LANES];
         let mut sources = [0u32; LANES];
         let mut inside = 0u32;
@@ -193,6 +250,10 @@ pub(crate) const BALLOT: u8 = 3;
 pub(crate) struct Vote<const MODE: u8>;
 
 impl<const MODE: u8> Collective for Vote<MODE> {
+    fn count(m: &mut Machine<'_>) {
+        m.counters.votes += 1;
+    }
+
     #[inline(always)]
     unsafe fn contribute(m: &mut Machine<'_>, ins: &Ins) {
         // SAFETY: the caller's promise.
@@ -204,7 +265,6 @@ impl<const MODE: u8> Collective for Vote<MODE> {
 
     #[inline(always)]
     unsafe fn take(m: &mut Machine<'_>, ins: &Ins, _: u32) -> Flow {
-        m.counters.votes += 1;
         let present = m.exchange.present;
         let ballot = lanes(present).fold(0u32, |sum, lane| sum | (m.exchange.values[lane] as u32 & 1) << lane);
         let verdict = match MODE {
@@ -229,6 +289,10 @@ impl<const MODE: u8> Collective for Vote<MODE> {
 pub(crate) struct Match<R, const MODE: u8>(PhantomData<R>);
 
 impl<R: Raw, const MODE: u8> Collective for Match<R, MODE> {
+    fn count(m: &mut Machine<'_>) {
+        m.counters.votes += 1;
+    }
+
     #[inline(always)]
     unsafe fn contribute(m: &mut Machine<'_>, ins: &Ins) {
         // SAFETY: the caller's promise.
@@ -237,7 +301,6 @@ impl<R: Raw, const MODE: u8> Collective for Match<R, MODE> {
 
     #[inline(always)]
     unsafe fn take(m: &mut Machine<'_>, ins: &Ins, _: u32) -> Flow {
-        m.counters.votes += 1;
         let present = m.exchange.present;
         let mut result = [0u32; LANES];
         for lane in lanes(m.mask) {
@@ -277,6 +340,10 @@ pub(crate) const REDUX: [fn(u32, u32) -> u32; 8] = [
 pub(crate) struct Redux;
 
 impl Collective for Redux {
+    fn count(m: &mut Machine<'_>) {
+        m.counters.votes += 1;
+    }
+
     #[inline(always)]
     unsafe fn contribute(m: &mut Machine<'_>, ins: &Ins) {
         // SAFETY: the caller's promise.
@@ -285,7 +352,6 @@ impl Collective for Redux {
 
     #[inline(always)]
     unsafe fn take(m: &mut Machine<'_>, ins: &Ins, _: u32) -> Flow {
-        m.counters.votes += 1;
         let f = REDUX[ins.extra as usize % REDUX.len()];
         let values = lanes(m.exchange.present).map(|lane| m.exchange.values[lane] as u32);
         let result = values.reduce(f).unwrap_or(0);
@@ -299,12 +365,15 @@ impl Collective for Redux {
 pub(crate) struct WarpBarrier;
 
 impl Collective for WarpBarrier {
+    fn count(m: &mut Machine<'_>) {
+        m.counters.warp_barriers += 1;
+    }
+
     #[inline(always)]
     unsafe fn contribute(_: &mut Machine<'_>, _: &Ins) {}
 
     #[inline(always)]
-    unsafe fn take(m: &mut Machine<'_>, _: &Ins, _: u32) -> Flow {
-        m.counters.warp_barriers += 1;
+    unsafe fn take(_: &mut Machine<'_>, _: &Ins, _: u32) -> Flow {
         Flow::Next
     }
 }

@@ -8,6 +8,7 @@ use crate::code::Ins;
 use crate::exec::alu::{op1, op2, op3};
 use crate::exec::level::Run;
 use crate::exec::{Flow, Machine};
+use crate::num::half::both2;
 use crate::rows::{BIT, LANES, Lane};
 
 /// The Rust types of PTX types.
@@ -58,12 +59,33 @@ pub(crate) use by_type;
 
 impl Lower<'_> {
     pub(super) fn arithmetic(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        if let Some(packed) = op.take_any(&["u16x2", "s16x2"]) {
+            return self.packed_integers(op, packed == "s16x2", operands);
+        }
         let ty = op.ty()?;
         match ty {
             Type::F32 | Type::F64 => self.float(op, operands, ty),
             Type::F16 | Type::F16x2 | Type::BF16 | Type::BF16x2 => self.half(op, operands, ty),
             _ => self.integer(op, operands, ty),
         }
+    }
+
+    /// Pairs of 16-bit integers in one register.
+    fn packed_integers(&mut self, op: &mut Opcode<'_>, signed: bool, operands: &[Operand]) -> Result<()> {
+        let relu = op.take("relu");
+        op.finish()?;
+        let f: fn(u16, u16) -> u16 = match (op.name, signed) {
+            ("add", _) => u16::wrapping_add,
+            ("min", false) => u16::min,
+            ("max", false) => u16::max,
+            ("min", true) => |a, b| (a as i16).min(b as i16) as u16,
+            ("max", true) => |a, b| (a as i16).max(b as i16) as u16,
+            _ => return Err("this operation is not supported for pairs of integers".into()),
+        };
+        let work = rare2(self.level, move |a: u32, b: u32| {
+            both2(|a, b| if relu { (f(a, b) as i16).max(0) as u16 } else { f(a, b) }, a, b)
+        });
+        self.binary(Some(work), [Type::U32; 3], operands)
     }
 
     fn integer(&mut self, op: &mut Opcode<'_>, operands: &[Operand], ty: Type) -> Result<()> {

@@ -16,6 +16,16 @@ const RELATIONS: [&str; 18] = [
     "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
 ];
 
+/// The truth table of a comparison's outcome combined with another predicate: that of the outcome alone, if it is not.
+fn combination(how: Option<&str>) -> u64 {
+    match how {
+        None => 0xf0,
+        Some("and") => 0xf0 & 0xcc,
+        Some("or") => 0xf0 | 0xcc,
+        Some(_) => 0xf0 ^ 0xcc,
+    }
+}
+
 /// A comparison made of one that there is code for.
 #[derive(Clone, Copy)]
 struct Relation {
@@ -157,31 +167,33 @@ impl Lower<'_> {
             return self.compare_into(d, relation, ty, ftz, a, b);
         }
         let holds = self.compared(relation, ty, ftz, a, b)?;
-        let (p, q) = match d {
-            Operand::Pair(p, q) => (&**p, Some(&**q)),
-            _ => (d, None),
-        };
-        self.combine(p, holds, false, combine, c)?;
-        if let Some(q) = q {
-            self.combine(q, holds, true, combine, c)?;
+        let other = self.other_predicate(holds, c)?;
+        match d {
+            Operand::Pair(p, q) => {
+                self.combine(p, holds, false, combine, other)?;
+                self.combine(q, holds, true, combine, other)
+            }
+            _ => self.combine(d, holds, false, combine, other),
         }
-        Ok(())
+    }
+
+    /// The predicate that a comparison is combined with, in a row that the first of two results does not overwrite.
+    fn other_predicate(&mut self, holds: Row, c: Option<&Operand>) -> Result<Row> {
+        let Some(c) = c else { return Ok(holds) };
+        let (c, flip) = self.predicate(c)?;
+        let other = self.fresh_predicate();
+        self.copy_predicate(other, c, flip);
+        Ok(other)
+    }
+
+    pub(crate) fn copy_predicate(&mut self, to: Row, from: Row, flip: bool) {
+        self.emit::<Logic>([to, from, from, from], if flip { 0x0f } else { 0xf0 });
     }
 
     /// Writes the predicate `holds`, negated if `flip`, combined with another.
-    fn combine(&mut self, d: &Operand, holds: Row, flip: bool, how: Option<&str>, c: Option<&Operand>) -> Result<()> {
-        let (c, flip_c) = match c {
-            Some(c) => self.predicate(c)?,
-            None => (holds, false),
-        };
-        let table = match how {
-            None => 0xf0,
-            Some("and") => 0xf0 & 0xcc,
-            Some("or") => 0xf0 | 0xcc,
-            _ => 0xf0 ^ 0xcc,
-        };
+    fn combine(&mut self, d: &Operand, holds: Row, flip: bool, how: Option<&str>, other: Row) -> Result<()> {
         let d = self.predicate_result(d)?;
-        self.emit::<Logic>([d, holds, c, c], flip_inputs(table, flip, flip_c));
+        self.emit::<Logic>([d, holds, other, other], flip_inputs(combination(how), flip, false));
         Ok(())
     }
 
@@ -202,13 +214,16 @@ impl Lower<'_> {
         let relation = self.relation(relation, single)?;
         let (a, b) = (self.value(a, ty)?, self.value(b, ty)?);
         let (high_a, high_b) = (self.high_half(a), self.high_half(b));
-        for (d, a, b) in [(p, a, b), (q, high_a, high_b)] {
+        let mut halves = Vec::new();
+        for (a, b) in [(a, b), (high_a, high_b)] {
             let holds = self.fresh_predicate();
             let (a, b) = (self.comparable(a, single, false), self.comparable(b, single, false));
             self.emit_relation(relation, holds, a, b);
-            self.combine(d, holds, false, combine, c)?;
+            halves.push(holds);
         }
-        Ok(())
+        let other = self.other_predicate(halves[0], c)?;
+        self.combine(p, halves[0], false, combine, other)?;
+        self.combine(q, halves[1], false, combine, other)
     }
 
     fn high_half(&mut self, row: Row) -> Row {
@@ -230,24 +245,62 @@ impl Lower<'_> {
         };
         let yes = match to {
             Type::F32 => 0x3f80_0000,
+            Type::F16 | Type::F16x2 => 0x3c00,
+            Type::BF16 | Type::BF16x2 => 0x3f80,
+            Type::U16 | Type::S16 => 0xffff,
             Type::U32 | Type::S32 => 0xffff_ffff,
             _ => return Err("this type of result is not supported".into()),
         };
+        if matches!(from, Type::F16x2 | Type::BF16x2) {
+            return self.set_packed(relation, [to, from], combine.is_some(), d, a, b);
+        }
         let mut holds = self.compared(relation, from, ftz, a, b)?;
         if combine.is_some() {
             let combined = self.fresh_predicate();
             let (c, flip) = self.predicate(c.ok_or("a predicate is missing")?)?;
-            let table = match combine {
-                Some("and") => 0xf0 & 0xcc,
-                Some("or") => 0xf0 | 0xcc,
-                _ => 0xf0 ^ 0xcc,
-            };
-            self.emit::<Logic>([combined, holds, c, c], flip_inputs(table, false, flip));
+            self.emit::<Logic>([combined, holds, c, c], flip_inputs(combination(combine), false, flip));
             holds = combined;
         }
         let (yes, no) = (self.bits_row(yes, false), self.bits_row(0, false));
         let d = self.result(d, to)?;
         self.emit::<Select<u32>>([d, yes, no, holds], 0);
+        Ok(())
+    }
+
+    /// `set` of packed numbers: 1 or 0 in each half, or all ones or zeros for an integer result.
+    fn set_packed(
+        &mut self,
+        relation: &str,
+        [to, from]: [Type; 2],
+        combined: bool,
+        d: &Operand,
+        a: &Operand,
+        b: &Operand,
+    ) -> Result<()> {
+        if combined {
+            return Err("packed numbers cannot be combined with a predicate here".into());
+        }
+        let single = if from == Type::F16x2 { Type::F16 } else { Type::BF16 };
+        let relation = self.relation(relation, single)?;
+        let (a, b) = (self.value(a, from)?, self.value(b, from)?);
+        let yes = match to {
+            Type::F16x2 => 0x3c00,
+            Type::BF16x2 => 0x3f80,
+            _ => 0xffff,
+        };
+        let (high_a, high_b) = (self.high_half(a), self.high_half(b));
+        let zero = self.bits_row(0, false);
+        let mut halves = [zero; 2];
+        for (half, (yes, [a, b])) in halves.iter_mut().zip([(yes, [a, b]), (yes << 16, [high_a, high_b])]) {
+            let (a, b) = (self.comparable(a, single, false), self.comparable(b, single, false));
+            let holds = self.fresh_predicate();
+            self.emit_relation(relation, holds, a, b);
+            let yes = self.bits_row(yes, false);
+            *half = self.fresh(false);
+            self.emit::<Select<u32>>([*half, yes, zero, holds], 0);
+        }
+        let d = self.result(d, to)?;
+        self.emit_exec(crate::exec::alu::op2(self.level, |a: u32, b: u32| a | b), &[d, halves[0], halves[1]], 0);
         Ok(())
     }
 

@@ -114,6 +114,15 @@ fn layout(source: &Function) -> (HashMap<Arc<str>, u32>, u32) {
     (offsets, end)
 }
 
+/// Whether a destination operand names the register.
+fn names(operand: &Operand, register: RegId) -> bool {
+    match operand {
+        Operand::Reg(id) => *id == register,
+        Operand::Pair(a, b) => names(a, register) || names(b, register),
+        _ => false,
+    }
+}
+
 /// Targets of an executable branch that are body indices until the function's end.
 struct Fixup {
     ins: usize,
@@ -395,7 +404,16 @@ impl<'a> Lower<'a> {
             return Ok(());
         }
         let guard = match instruction.guard {
-            Some(guard) => Some((self.predicate_register(guard.predicate)?, guard.negated)),
+            Some(guard) => {
+                let mut row = self.predicate_register(guard.predicate)?;
+                // An instruction may be several executable ones, of which the first must not change the guard.
+                if instruction.operands.first().is_some_and(|operand| names(operand, guard.predicate)) {
+                    let copy = self.fresh_predicate();
+                    self.copy_predicate(copy, row, false);
+                    row = copy;
+                }
+                Some((row, guard.negated))
+            }
             None => None,
         };
         let mut op = Opcode::new(&instruction.opcode);

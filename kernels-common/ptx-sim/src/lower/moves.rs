@@ -3,7 +3,7 @@
 use super::opcode::Opcode;
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
-use crate::exec::alu::{Logic, op2};
+use crate::exec::alu::op2;
 
 impl Lower<'_> {
     pub(super) fn mov(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
@@ -13,7 +13,7 @@ impl Lower<'_> {
         if ty == Type::Pred {
             let (a, flip) = self.predicate(a)?;
             let d = self.predicate_result(d)?;
-            self.emit::<Logic>([d, a, a, a], if flip { 0x0f } else { 0xf0 });
+            self.copy_predicate(d, a, flip);
             return Ok(());
         }
         match (d, a) {

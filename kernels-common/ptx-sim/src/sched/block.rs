@@ -493,12 +493,14 @@ impl Block {
         if self.warps[index].paths.iter().all(|path| path.wait != Wait::Lanes) {
             return Ok(any);
         }
-        while let Some(group) = self.gathered(index, m)? {
+        while let Some(group) = self.gathered(index, m) {
             any = true;
             m.exchange = Exchange::NEW;
             for step in [Step::Contribute, Step::Take] {
-                for &path in &group {
+                for &(path, mask) in &group {
                     self.enter(m, index, path);
+                    m.mask = mask;
+                    m.full = false;
                     m.exchange.step = step;
                     let pc = self.warps[index].paths[path].pc;
                     let ins = &m.code.ins[pc as usize];
@@ -511,41 +513,49 @@ impl Block {
                     }
                 }
             }
-            for &path in &group {
-                let path = &mut self.warps[index].paths[path];
-                path.wait = Wait::Ready;
-                path.pc += 1;
-                path.spent = 0;
+            let warp = &mut self.warps[index];
+            for &(path, mask) in &group {
+                // The other lanes of the path wait for other members.
+                let mut done = warp.paths[path].clone();
+                warp.paths[path].mask &= !mask;
+                done.mask = mask;
+                done.wait = Wait::Ready;
+                done.pc += 1;
+                done.spent = 0;
+                warp.paths.push(done);
             }
-            self.warps[index].unite();
+            warp.paths.retain(|path| path.mask != 0);
+            warp.unite();
         }
         Ok(any)
     }
 
-    /// Paths that wait for each other and together are all members of one warp operation.
-    fn gathered(&mut self, index: usize, m: &mut Machine<'_>) -> Result<Option<Vec<usize>>, PlacedFault> {
-        let waiting: Vec<usize> = (0..self.warps[index].paths.len())
-            .filter(|&path| self.warps[index].paths[path].wait == Wait::Lanes)
-            .collect();
-        let mut members = Vec::new();
-        for &path in &waiting {
+    /// Paths that wait for each other, with the lanes of each, which together are all members of one warp operation.
+    fn gathered(&mut self, index: usize, m: &mut Machine<'_>) -> Option<Vec<(usize, u32)>> {
+        // Path, its opcode, the members that lanes of it wait for, and those lanes.
+        let mut waiting: Vec<(usize, &str, u32, u32)> = Vec::new();
+        let code = m.code;
+        for path in 0..self.warps[index].paths.len() {
+            let Path { pc, mask, wait, .. } = self.warps[index].paths[path];
+            if wait != Wait::Lanes {
+                continue;
+            }
             self.enter(m, index, path);
-            let ins = &m.code.ins[self.warps[index].paths[path].pc as usize];
             // SAFETY: the machine points at the path, which waits at a collective operation.
-            members.push(unsafe { m.members(ins) });
-        }
-        let paths = &self.warps[index].paths;
-        let opcode = |path: usize| m.code.instruction(paths[path].pc).map(|instruction| &instruction.opcode);
-        for (&first, &mask) in waiting.iter().zip(&members) {
-            let group: Vec<usize> = (waiting.iter().zip(&members))
-                .filter(|&(&path, &other)| other == mask && opcode(path) == opcode(first))
-                .map(|(&path, _)| path)
-                .collect();
-            let present = group.iter().fold(0, |sum, &path| sum | paths[path].mask);
-            if mask & self.warps[index].live & !present == 0 {
-                return Ok(Some(group));
+            let members = unsafe { m.members(&code.ins[pc as usize]) };
+            let opcode = code.instruction(pc).map_or("", |instruction| &*instruction.opcode);
+            for lane in lanes(mask) {
+                match waiting.iter_mut().find(|entry| entry.0 == path && entry.2 == members[lane]) {
+                    Some(entry) => entry.3 |= 1 << lane,
+                    None => waiting.push((path, opcode, members[lane], 1 << lane)),
+                }
             }
         }
-        Ok(None)
+        let live = self.warps[index].live;
+        waiting.iter().find_map(|&(_, opcode, members, _)| {
+            let group = || waiting.iter().filter(move |entry| entry.1 == opcode && entry.2 == members);
+            let present = group().fold(0, |sum, entry| sum | entry.3);
+            (members & live & !present == 0).then(|| group().map(|entry| (entry.0, entry.3)).collect())
+        })
     }
 }

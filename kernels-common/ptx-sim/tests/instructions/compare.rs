@@ -89,6 +89,55 @@ fn combinations() {
     );
 }
 
+/// A result may be one of the operands, or the guard.
+#[test]
+fn predicates_that_are_overwritten() {
+    let both = "selp.b32 %r0, 1, 0, %p0;\nselp.b32 {d}, 2, 0, %p1;\nor.b32 {d}, {d}, %r0;";
+    let text = format!("setp.ne.s32 %p0, {{c}}, 0;\nsetp.lt.and.s32 %p0|%p1, {{a}}, {{b}}, %p0;\n{both}");
+    check_text(&text, &[Int(32); 3], Int(32), |[a, b, c]| match (c != 0, (a as i32) < b as i32) {
+        (false, _) => 0,
+        (true, less) => {
+            if less {
+                1
+            } else {
+                2
+            }
+        }
+    });
+    let text = format!(
+        "setp.ne.s32 %p0, {{c}}, 0;\nsetp.ne.s32 %p1, {{c}}, 0;\n@%p0 setp.lt.s32 %p0|%p1, {{a}}, {{b}};\n{both}"
+    );
+    check_text(&text, &[Int(32); 3], Int(32), |[a, b, c]| match (c != 0, (a as i32) < b as i32) {
+        (false, _) => 0,
+        (true, less) => {
+            if less {
+                1
+            } else {
+                2
+            }
+        }
+    });
+}
+
+#[test]
+fn packed() {
+    let half = |x: u64, high: bool| crate::half::f16(if high { x >> 16 } else { x & 0xffff });
+    let both = |a: u64, b: u64, one: u64, f: fn(f64, f64) -> bool| {
+        (if f(half(a, false), half(b, false)) { one } else { 0 })
+            | if f(half(a, true), half(b, true)) { one << 16 } else { 0 }
+    };
+    check("set.lt.f16x2.f16x2", &[Packed; 2], Packed, |[a, b, _]| both(a, b, 0x3c00, |a, b| a < b));
+    check("set.neu.u32.f16x2", &[Packed; 2], Packed, |[a, b, _]| both(a, b, 0xffff, |a, b| a != b));
+    check("set.ge.f16.f16", &[F16; 2], F16, |[a, b, _]| if half(a, false) >= half(b, false) { 0x3c00 } else { 0 });
+    let shorts = |a: u64, b: u64, f: fn(i16, i16) -> i16| {
+        u64::from(f(a as i16, b as i16) as u16) | u64::from(f((a >> 16) as i16, (b >> 16) as i16) as u16) << 16
+    };
+    check("max.s16x2", &[Int(32); 2], Int(32), |[a, b, _]| shorts(a, b, i16::max));
+    check("min.relu.s16x2", &[Int(32); 2], Int(32), |[a, b, _]| shorts(a, b, |a, b| a.min(b).max(0)));
+    check("add.u16x2", &[Int(32); 2], Int(32), |[a, b, _]| shorts(a, b, i16::wrapping_add));
+    check("min.u16x2", &[Int(32); 2], Int(32), |[a, b, _]| shorts(a, b, |a, b| (a as u16).min(b as u16) as i16));
+}
+
 #[test]
 fn predicate_logic() {
     let prepare = "setp.gt.s32 %p0, {a}, 0;\nsetp.gt.s32 %p1, {b}, 0;\n";
