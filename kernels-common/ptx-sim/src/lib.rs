@@ -63,9 +63,8 @@
 //!   or 0xfff8000000000000; `.approx` and `.full` operations are rounded correctly, transcendental ones by the host's
 //!   mathematical library; an integer divided by zero is all ones, with the dividend as remainder.
 //! * **Order.** Without a seed a launch does the same every time: blocks one after another, warps in ascending order
-//!   (the one that completes a barrier runs on first),
-//!   the lanes of an atomic in ascending order. A [seed](Config::seed) shuffles blocks, warps and divergent paths,
-//!   again repeatably. Lanes that part at a branch meet at its immediate post-dominator; a path that waits gives way
+//!   (the one that completes a barrier runs on first), the lanes of an atomic in ascending order. A
+//!   [seed](Config::seed) shuffles blocks, warps and divergent paths, again repeatably. Lanes that part at a branch meet at its immediate post-dominator; a path that waits gives way
 //!   to any other, so that spin locks come to an end.
 //! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has
 //!   written, writes to constants, barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
