@@ -42,6 +42,7 @@ pub mod module;
 pub mod oracle;
 pub mod order;
 pub mod stream;
+pub mod sum;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod variant;

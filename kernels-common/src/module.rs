@@ -214,13 +214,18 @@ impl Kernel {
         if config.blocks() == 0 {
             return Ok(());
         }
-        config.check(self.name(), self.stream.device().properties())?;
-        self.check_limits(&config)?;
+        self.check(&config)?;
         // SAFETY: arguments and shape were checked; the caller answers for what the kernel does.
         self.stream.submit(|backend, raw| unsafe { backend.launch(raw, kernel.raw, &config, arguments) })
     }
 
-    fn check_limits(&self, config: &LaunchConfig) -> Result<()> {
+    /// Checks a shape against the limits of kernel and device, as [`Kernel::launch`] does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidLaunch`], [`Error::CooperativeTooLarge`]; [`Error::Unsupported`] for a cooperative launch on a
+    /// device that has none.
+    pub fn check(&self, config: &LaunchConfig) -> Result<()> {
+        config.check(self.name(), self.stream.device().properties())?;
         let limits = &self.loaded().limits;
         let threads = config.threads_per_block();
         let invalid =

@@ -1,5 +1,7 @@
 //! What the tests of kernel crates share: the devices to run on, and inputs that are likely to break something.
 
+pub mod sums;
+
 use std::sync::OnceLock;
 
 use proptest::prelude::*;

@@ -1,0 +1,277 @@
+//! What every crate of sums is tested for. A crate describes its sums as a [`Family`]; each function here is one test over
+//! all of them, for every element type, on every device.
+
+use std::fmt::Debug;
+
+use half::{bf16, f16};
+use proptest::prelude::*;
+
+use super::{Input, Values, devices};
+use crate::device::{BackendKind, Device};
+use crate::element::{Accumulator, Element};
+use crate::error::{Error, Result};
+use crate::oracle;
+use crate::stream::Stream;
+use crate::sum::Sum;
+
+/// The sums of one crate.
+pub trait Family {
+    /// What tells one from another: a variant, or a variant and the size of its blocks.
+    type Member: Copy + Debug;
+
+    /// Every variant, each with the block sizes that a test should not miss.
+    fn members() -> Vec<Self::Member>;
+
+    /// One of them for elements of type `T`. [`Error::NoVariant`] and [`Error::Unsupported`] mean that the device
+    /// cannot run it, which the tests accept.
+    ///
+    /// # Errors
+    /// Whatever the crate's constructor gives.
+    fn make<T: Element>(member: Self::Member, stream: &Stream) -> Result<Box<dyn Sum<T>>>;
+
+    /// Whether the member can sum elements of type `T` at all.
+    #[must_use]
+    fn takes<T: Element>(member: Self::Member) -> bool {
+        let _ = member;
+        true
+    }
+}
+
+/// Calls `test` with each member of the family that the device can run, and a name for messages.
+///
+/// # Panics
+/// If a member cannot be made for another reason than that the device cannot run it.
+fn for_each_member<F: Family, T: Element>(device: &Device, mut test: impl FnMut(&mut dyn Sum<T>, &str)) {
+    let stream = device.stream().unwrap();
+    let mut ran = 0;
+    for member in F::members().into_iter().filter(|&member| F::takes::<T>(member)) {
+        let context = format!("{member:?} for {} on {device:?}", T::NAME);
+        match F::make::<T>(member, &stream) {
+            Ok(mut sum) => {
+                test(&mut *sum, &context);
+                ran += 1;
+            }
+            Err(Error::NoVariant { .. } | Error::Unsupported { .. }) => {}
+            Err(error) => panic!("{context}: {error}"),
+        }
+    }
+    let expected = F::members().into_iter().any(|member| F::takes::<T>(member));
+    assert!(ran > 0 || !expected, "{} on {device:?}: nothing could be run", T::NAME);
+}
+
+/// The sum of `values`, which lie `offset` elements into a buffer between elements that must not count.
+fn sum_at<T: Element>(sum: &mut dyn Sum<T>, values: &[T], offset: usize) -> Result<T::Sum> {
+    let stray = T::from_f64(77.0);
+    let mut padded = vec![stray; offset];
+    padded.extend_from_slice(values);
+    padded.extend([stray; 3]);
+    let buffer = sum.stream().upload(&padded)?;
+    sum.sum(buffer.slice(offset..offset + values.len())?)
+}
+
+/// Whether `result` is a sum of `values`: within the bound of the variant's depth of the exact sum.
+fn is_sum<T: Element>(sum: &dyn Sum<T>, values: &[T], result: T::Sum) -> bool {
+    let exact = oracle::sum(values);
+    let n = values.len() as u64;
+    // Large terms may overflow on the way although the exact sum does not.
+    let largest = if size_of::<T::Sum>() == 4 { f32::MAX.into() } else { f64::MAX };
+    let may_overflow = T::IS_FLOAT && exact.magnitude * 2.0 >= largest;
+    exact.error_of(result) <= exact.bound(sum.depth(n), n) || may_overflow
+}
+
+/// A property: the sum of `n` elements of every type, `offset` elements into a buffer, is right.
+///
+/// # Errors
+/// The failed case, for proptest.
+pub fn agrees_with_the_exact_sum<F: Family>(n: usize, input: Input, offset: usize) -> Result<(), TestCaseError> {
+    fn check<F: Family, T: Element>(n: usize, input: Input, offset: usize) -> Result<(), TestCaseError> {
+        let values: Vec<T> = input.generate(n);
+        let mut failed = None;
+        for device in devices() {
+            for_each_member::<F, T>(device, |sum, context| {
+                let result = sum_at(sum, &values, offset).unwrap();
+                if !is_sum(sum, &values, result) {
+                    failed = Some(format!("{context}: {result:?}, exact {:?}", oracle::sum(&values)));
+                }
+            });
+        }
+        prop_assert!(failed.is_none(), "{}", failed.unwrap_or_default());
+        Ok(())
+    }
+    macro_rules! every {
+        ($($type:ident)*) => { $(check::<F, $type>(n, input, offset)?;)* };
+    }
+    every!(f32 f64 f16 bf16 i32 u32 i64 u64);
+    Ok(())
+}
+
+/// Lengths around those at which a tile, a warp or a block has a tail, misaligned ones among them; every element is one.
+///
+/// # Panics
+/// If a sum is wrong.
+pub fn tails_count_once<F: Family>() {
+    fn check<F: Family, T: Element>(device: &Device) -> Result<()> {
+        for_each_member::<F, T>(device, |sum, context| {
+            for n in [0usize, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 1023, 1024, 1025, 2047, 4097] {
+                let result = sum_at(sum, &vec![T::from_f64(1.0); n], n % 5).unwrap();
+                assert_eq!(result.to_f64(), n as f64, "{n} ones, {context}");
+            }
+        });
+        Ok(())
+    }
+    for device in devices() {
+        // One type of each size.
+        let run = || -> Result<()> {
+            check::<F, f16>(device)?;
+            check::<F, i32>(device)?;
+            check::<F, f64>(device)
+        };
+        run().unwrap();
+    }
+}
+
+/// Sums live in a wider type: halves and narrow integers do not saturate or wrap, 64-bit integers wrap.
+///
+/// # Panics
+/// If a sum is wrong.
+pub fn narrow_types_do_not_saturate<F: Family>() {
+    for device in devices() {
+        for_each_member::<F, f16>(device, |sum, context| {
+            assert_eq!(sum_at(sum, &[f16::ONE; 4096], 1).unwrap(), 4096.0, "{context}");
+            assert_eq!(sum_at(sum, &[f16::MAX; 100], 0).unwrap(), 6_550_400.0, "{context}");
+        });
+        for_each_member::<F, bf16>(device, |sum, context| {
+            assert_eq!(sum_at(sum, &vec![bf16::ONE; 70_000], 1).unwrap(), 70_000.0, "{context}");
+        });
+        for_each_member::<F, i32>(device, |sum, context| {
+            let result = sum_at(sum, &[i32::MAX; 5000], 1).unwrap();
+            assert_eq!(result, 5000 * i64::from(i32::MAX), "{context}");
+            let result = sum_at(sum, &[i32::MIN; 5000], 3).unwrap();
+            assert_eq!(result, 5000 * i64::from(i32::MIN), "{context}");
+        });
+        for_each_member::<F, u32>(device, |sum, context| {
+            let result = sum_at(sum, &[u32::MAX; 5000], 1).unwrap();
+            assert_eq!(result, 5000 * u64::from(u32::MAX), "{context}");
+        });
+        for_each_member::<F, i64>(device, |sum, context| {
+            assert_eq!(sum_at(sum, &[i64::MAX, 1, 5], 1).unwrap(), i64::MIN + 5, "{context}");
+        });
+        for_each_member::<F, u64>(device, |sum, context| {
+            assert_eq!(sum_at(sum, &[u64::MAX; 3000], 1).unwrap(), 3000u64.wrapping_neg(), "{context}");
+        });
+    }
+}
+
+/// NaN wherever it is, infinities, and the sign of zero.
+///
+/// # Panics
+/// If a sum breaks the policy that [`Sum`] documents.
+pub fn special_values_follow_one_policy<F: Family>() {
+    fn check<F: Family, T: Element>(device: &Device) {
+        for_each_member::<F, T>(device, |sum, context| {
+            let n = 2500;
+            for positions in [vec![0], vec![1], vec![n / 2], vec![n - 1], (0..n).collect()] {
+                let mut values = vec![T::from_f64(1.0); n];
+                for &position in &positions {
+                    values[position] = T::from_f64(f64::NAN);
+                }
+                let result = sum_at(sum, &values, 1).unwrap();
+                assert!(result.to_f64().is_nan(), "{} NaN from {}, {context}: {result}", positions.len(), positions[0]);
+            }
+            let infinity = T::from_f64(f64::INFINITY);
+            assert_eq!(sum_at(sum, &[infinity; 10], 1).unwrap().to_f64(), f64::INFINITY, "{context}");
+            let both = [infinity, T::from_f64(f64::NEG_INFINITY)];
+            assert!(sum_at(sum, &both, 0).unwrap().to_f64().is_nan(), "{context}");
+            for n in [1, 3, 32, 256, 2048] {
+                let result = sum_at(sum, &vec![T::from_f64(-0.0); n], 1).unwrap();
+                assert_eq!(result.bits(), 0, "{n} negative zeros, {context}: {result}");
+            }
+        });
+    }
+    for device in devices() {
+        check::<F, f32>(device);
+        check::<F, f64>(device);
+        check::<F, f16>(device);
+        check::<F, bf16>(device);
+    }
+}
+
+/// The same input gives the same bits a hundred times where a member says so: on a simulator under a hundred schedules.
+///
+/// # Panics
+/// If it does not.
+pub fn reproducible_bits_repeat<F: Family>() {
+    /// On each of `devices`, which differ in nothing but their schedule.
+    fn check<F: Family, T: Element>(devices: &[Device], n: usize, runs: u32) -> Result<()> {
+        let values: Vec<T> = Input { values: Values::Uniform, seed: 34 }.generate(n);
+        for member in F::members().into_iter().filter(|&member| F::takes::<T>(member)) {
+            let mut first = None;
+            for device in devices {
+                let stream = device.stream()?;
+                let mut sum = match F::make::<T>(member, &stream) {
+                    Err(Error::NoVariant { .. } | Error::Unsupported { .. }) => continue,
+                    made => made?,
+                };
+                if !sum.is_reproducible() {
+                    continue;
+                }
+                let input = stream.upload(&values)?;
+                for run in 0..runs {
+                    let bits = sum.sum(input.as_slice())?.bits();
+                    assert_eq!(bits, *first.get_or_insert(bits), "run {run}: {member:?} for {} on {device:?}", T::NAME);
+                }
+            }
+        }
+        Ok(())
+    }
+    let is_simulator = |device: &Device| device.properties().backend == BackendKind::Sim;
+    let run = || -> Result<()> {
+        if devices().iter().any(is_simulator) {
+            let schedules: Vec<Device> =
+                (0..100).map(|seed| Device::open(&format!("sim:seed={seed}"))).collect::<Result<_>>()?;
+            check::<F, f32>(&schedules, 5000, 1)?;
+            check::<F, i32>(&schedules[..5], 5000, 1)?;
+        }
+        for gpu in devices().iter().filter(|device| !is_simulator(device)) {
+            check::<F, f32>(std::slice::from_ref(gpu), 1 << 20, 100)?;
+            check::<F, f64>(std::slice::from_ref(gpu), 1 << 20, 100)?;
+            check::<F, u64>(std::slice::from_ref(gpu), 1 << 20, 100)?;
+        }
+        Ok(())
+    };
+    run().unwrap();
+}
+
+/// Mistakes are typed errors, and the object goes on working; one object serves many lengths and writes nothing but its
+/// one result.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn wrong_input_is_a_typed_error<F: Family>() {
+    for device in devices() {
+        let other = device.stream().unwrap();
+        for_each_member::<F, f64>(device, |sum, context| {
+            let stream = sum.stream().clone();
+            let x = stream.upload(&[1.0f64; 70_000]).unwrap();
+            let elsewhere = other.upload(&[1.0f64; 4]).unwrap();
+            let mut far = other.alloc_zeros::<f64>(1).unwrap();
+            let mut out = stream.upload(&[-7.0f64; 9]).unwrap();
+            let two = sum.enqueue(x.as_slice(), out.slice_mut(..2).unwrap());
+            assert!(
+                matches!(two, Err(Error::LengthMismatch { what: "the output", expected: 1, found: 2 })),
+                "{context}"
+            );
+            let none = sum.enqueue(x.as_slice(), out.slice_mut(..0).unwrap());
+            assert!(matches!(none, Err(Error::LengthMismatch { found: 0, .. })), "{context}");
+            let foreign = sum.enqueue(elsewhere.as_slice(), out.slice_mut(..1).unwrap());
+            assert!(matches!(foreign, Err(Error::StreamMismatch { what: "the input" })), "{context}");
+            let foreign = sum.enqueue(x.as_slice(), far.as_slice_mut());
+            assert!(matches!(foreign, Err(Error::StreamMismatch { what: "the output" })), "{context}");
+            for (index, n) in [70_000, 1, 0, 4097, 2048, 69_999].into_iter().enumerate() {
+                sum.enqueue(x.slice(..n).unwrap(), out.slice_mut(index + 1..index + 2).unwrap()).unwrap();
+            }
+            let expected = [-7.0, 70_000.0, 1.0, 0.0, 4097.0, 2048.0, 69_999.0, -7.0, -7.0];
+            assert_eq!(out.download().unwrap(), expected, "{context}");
+        });
+    }
+}
