@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 
 pub use npy::{Array, NpyFile};
-pub use random::{random, zeros};
+pub use random::{random, small_integers, zeros};
 
 use crate::dtype::{Dtype, Value};
 use crate::options::VectorOptions;

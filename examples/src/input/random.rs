@@ -20,15 +20,43 @@ const CHUNK: usize = 1 << 16;
 /// # Errors
 /// Not enough memory.
 pub fn random<T: Value>(n: u64, seed: u64, vector: u64) -> Result<Box<[T]>> {
+    generate(n, seed, vector, |chunk| {
+        for value in chunk {
+            *value = T::uniform(bytemuck::cast(*value));
+        }
+    })
+}
+
+/// `n` random integers from −8 to 8, from 0 to 16 for unsigned types. As long as their partial sums stay below 2²⁴, every
+/// type of sum holds them exactly, so that any order of additions gives the same sum: a result is right or wrong, with
+/// nothing in between.
+///
+/// # Errors
+/// Not enough memory.
+pub fn small_integers<T: Value>(n: u64, seed: u64) -> Result<Box<[T]>> {
+    let lowest = if T::IS_FLOAT || T::from_f64(-1.0) < T::default() { -8.0 } else { 0.0 };
+    let choices: [T; 17] = std::array::from_fn(|i| T::from_f64(lowest + i as f64));
+    generate(n, seed, 0, |chunk| {
+        for value in chunk {
+            let byte = bytemuck::bytes_of(value)[0];
+            *value = choices[usize::from(byte) % choices.len()];
+        }
+    })
+}
+
+/// `n` values that `finish` makes of random bits, a chunk at a time.
+fn generate<T: Value>(n: u64, seed: u64, vector: u64, finish: impl Fn(&mut [T]) + Sync) -> Result<Box<[T]>> {
     let mut values = zeros::<T>(n)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let per_thread = values.len().div_ceil(CHUNK).div_ceil(threads).max(1);
     thread::scope(|scope| {
+        let finish = &finish;
         for (thread, part) in values.chunks_mut(per_thread * CHUNK).enumerate() {
             scope.spawn(move || {
                 for (i, chunk) in part.chunks_mut(CHUNK).enumerate() {
                     let number = (thread * per_thread + i) as u64;
                     fill(chunk, seed, 2 * number + vector);
+                    finish(chunk);
                 }
             });
         }
@@ -51,9 +79,6 @@ fn fill<T: Value>(chunk: &mut [T], seed: u64, stream: u64) {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(stream);
     generator.fill_bytes(bytemuck::cast_slice_mut(chunk));
-    for value in chunk {
-        *value = T::uniform(bytemuck::cast(*value));
-    }
 }
 
 #[cfg(test)]
@@ -94,6 +119,19 @@ mod tests {
                 // Ten times the standard deviation of the mean.
                 let (middle, deviation) = ((low + high) / 2.0, (high - low) / 12f64.sqrt() / 100.0);
                 assert!((mean - middle).abs() < 10.0 * deviation, "{dtype}: {mean}");
+            });
+        }
+    }
+
+    #[test]
+    fn small_integers_sum_up_exactly_in_any_order() {
+        for dtype in Dtype::value_variants() {
+            for_dtype!(*dtype, T => {
+                let values: Box<[T]> = small_integers(10_000, 3).unwrap();
+                let (low, high) = if matches!(dtype, Dtype::U32 | Dtype::U64) { (0.0, 16.0) } else { (-8.0, 8.0) };
+                let value = |i: usize| values[i].to_f64();
+                assert!((0..10_000).all(|i| (low..=high).contains(&value(i)) && value(i).fract() == 0.0), "{dtype}");
+                assert!([low, high].iter().all(|end| (0..10_000).any(|i| value(i) == *end)), "{dtype}");
             });
         }
     }

@@ -1,0 +1,92 @@
+//! Every way to sum that the workspace has, as rungs of one ladder.
+
+use atomic_reduce::racy::{self, Racy};
+use atomic_reduce::{self, AtomicReduce};
+use kernels_common::element::Element;
+use kernels_common::error::Result;
+use kernels_common::memory::{Slice, SliceMut};
+use kernels_common::stream::Stream;
+use kernels_common::sum::Sum;
+
+/// One way to sum.
+#[derive(Debug)]
+pub struct Rung<T: Element> {
+    of_crate: &'static str,
+    way: Way<T>,
+}
+
+#[derive(Debug)]
+enum Way<T: Element> {
+    Right(Box<dyn Sum<T>>),
+    Racy(Racy<T>),
+}
+
+impl<T: Element> Rung<T> {
+    fn right(of_crate: &'static str, sum: impl Sum<T> + 'static) -> Self {
+        Self { of_crate, way: Way::Right(Box::new(sum)) }
+    }
+
+    /// The crate that it is from.
+    #[must_use]
+    pub fn of_crate(&self) -> &'static str {
+        self.of_crate
+    }
+
+    /// The variant's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match &self.way {
+            Way::Right(sum) => sum.name(),
+            Way::Racy(_) => racy::NAME,
+        }
+    }
+
+    /// Whether it is wrong on purpose.
+    #[must_use]
+    pub fn is_racy(&self) -> bool {
+        matches!(self.way, Way::Racy(_))
+    }
+
+    /// Whether it promises the same bits at every run.
+    #[must_use]
+    pub fn is_reproducible(&self) -> bool {
+        match &self.way {
+            Way::Right(sum) => sum.is_reproducible(),
+            Way::Racy(_) => false,
+        }
+    }
+
+    /// See [`Sum::reserve`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn reserve(&mut self, n: usize) -> Result<()> {
+        match &mut self.way {
+            Way::Right(sum) => sum.reserve(n),
+            Way::Racy(_) => Ok(()),
+        }
+    }
+
+    /// Starts computing the sum of `input` into the one element of `output`; see [`Sum::enqueue`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn enqueue(&mut self, input: Slice<'_, T>, output: SliceMut<'_, T::Sum>) -> Result<()> {
+        match &mut self.way {
+            Way::Right(sum) => sum.enqueue(input, output),
+            Way::Racy(racy) => racy.enqueue_wrong_sum(input, output),
+        }
+    }
+}
+
+/// Every rung, from below, for the device and the type; those that the device or the type rules out are left out.
+///
+/// # Errors
+/// If a kernel cannot be loaded.
+pub fn all<T: Element>(stream: &Stream) -> Result<Vec<Rung<T>>> {
+    let mut rungs = vec![Rung { of_crate: "atomic-reduce", way: Way::Racy(Racy::new(stream)?) }];
+    for variant in atomic_reduce::Variant::ALL {
+        rungs.push(Rung::right("atomic-reduce", AtomicReduce::new(stream, variant)?));
+    }
+    Ok(rungs)
+}
