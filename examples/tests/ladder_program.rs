@@ -1,0 +1,72 @@
+//! The example `ladder`, run as the command line does.
+
+mod common;
+// The program's `main` is not called here.
+#[allow(dead_code)]
+#[path = "../ladder.rs"]
+pub mod ladder_program;
+
+use common::{Execution, execute};
+use examples::program::FAILURE;
+use serde_json::Value as Json;
+
+fn run(arguments: &[&str]) -> Execution {
+    execute(ladder_program::run, arguments)
+}
+
+/// The variants of a report, each with its crate and name.
+fn variants(json: &Json) -> Vec<(&str, &str, &Json)> {
+    json["variants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|variant| (variant["crate"].as_str().unwrap(), variant["variant"].as_str().unwrap(), variant))
+        .collect()
+}
+
+#[test]
+fn every_variant_but_the_racy_one_is_right_for_every_type() {
+    for dtype in ["f32", "f64", "f16", "bf16", "i32", "u32", "i64", "u64"] {
+        let json = run(&["--n", "10007", "--dtype", dtype, "--json"]).json();
+        assert_eq!((&json["n"], &json["dtype"]), (&10007.into(), &dtype.into()));
+        for (of_crate, name, variant) in variants(&json) {
+            assert_eq!(variant["ok"], name != "racy", "{of_crate} {name} {dtype}: {variant}");
+        }
+    }
+}
+
+#[test]
+fn counters_tell_the_story() {
+    let json = run(&["--n", "100003", "--device", "sim", "--json"]).json();
+    assert_eq!((&json["backend"], &json["copy_ms"]), (&"sim".into(), &Json::Null));
+    let counters = |of_crate: &str, name: &str| -> Json {
+        let all = variants(&json);
+        let found = all.iter().find(|(c, n, _)| (*c, *n) == (of_crate, name));
+        found.unwrap_or_else(|| panic!("{of_crate} {name}")).2["counters"].clone()
+    };
+    // One atomic addition for each warp with an element, whether every lane makes one or a leader makes it for them.
+    assert_eq!(counters("atomic-reduce", "per-element")["atomics"], 100_003u64.div_ceil(32));
+    assert_eq!(counters("atomic-reduce", "block-leader")["atomics"], 100_003u64.div_ceil(256));
+    assert_eq!(counters("atomic-reduce", "per-element")["barriers"], 0);
+}
+
+#[test]
+fn a_table_and_a_chart_for_people() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ladder.svg");
+    let execution = run(&["--n", "1000", "--device", "sim", "--svg", file.to_str().unwrap()]);
+    assert_eq!((execution.code, execution.err.as_str()), (0, ""));
+    for text in ["small integers", "racy", "WRONG", "warp-leader", "ok", "divergent"] {
+        assert!(execution.out.contains(text), "{text} in {}", execution.out);
+    }
+    let svg = std::fs::read_to_string(&file).unwrap();
+    assert!(svg.contains("atomic-reduce racy") && svg.contains("wrong result"));
+}
+
+#[test]
+fn nothing_to_add_up_is_fine_and_a_bad_file_is_named() {
+    let json = run(&["--n", "0", "--device", "sim", "--json"]).json();
+    assert!(variants(&json).iter().all(|(_, _, variant)| variant["ok"] == true && variant["result"] == 0.0));
+    let failed = run(&["--n", "10", "--device", "sim", "--svg", "no/such/folder/x.svg"]);
+    assert!(failed.failure(FAILURE).contains("no/such/folder/x.svg"));
+}
