@@ -48,6 +48,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use cudarc::driver::sys::CUstream;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice};
 
 use crate::backend::RawStream;
@@ -114,6 +115,16 @@ impl Stream {
     #[must_use]
     pub fn to_cudarc(&self) -> Option<Arc<CudaStream>> {
         self.foreign().and_then(|stream| Arc::clone(stream).downcast().ok())
+    }
+
+    /// The driver's handle of the stream, for calls of the driver itself; `None` on the simulator. It is valid for as long
+    /// as the stream lives.
+    ///
+    /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor capture it into
+    /// a graph while this crate gives it work.
+    #[must_use]
+    pub fn cu_stream(&self) -> Option<CUstream> {
+        self.device().cuda().map(|_| cuda::stream(self.raw()))
     }
 
     /// Lends a view of cudarc memory to this stream while `work` gives work to it.

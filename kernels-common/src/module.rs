@@ -110,6 +110,23 @@ fn unknown_kernel(kernel: &str, outline: &Outline) -> Error {
     }
 }
 
+/// The newest of `variants` that a device of this compute capability can run.
+///
+/// # Errors
+/// [`Error::NoVariant`].
+pub fn newest(variants: &[Ptx], capability: (u32, u32)) -> Result<&Ptx> {
+    let able = variants.iter().filter(|ptx| ptx.capability() <= capability);
+    able.max_by_key(|ptx| ptx.compute).ok_or_else(|| {
+        let needed: Vec<String> =
+            variants.iter().map(|ptx| format!("{}.{}", ptx.capability().0, ptx.capability().1)).collect();
+        Error::NoVariant {
+            module: variants.first().map_or("?", Ptx::module).to_owned(),
+            capability,
+            needed: needed.join(" or "),
+        }
+    })
+}
+
 /// Loads kernels of a crate for the device of `stream`: from the newest of `variants` that the device can run, and of
 /// that only what these kernels need. Loading again gives the same module without work.
 ///
@@ -120,17 +137,7 @@ fn unknown_kernel(kernel: &str, outline: &Outline) -> Error {
 /// [`Error::SimulatorLoad`] if it cannot run one of them.
 pub fn load<const N: usize>(stream: &Stream, variants: &[Ptx], names: [&str; N]) -> Result<[Kernel; N]> {
     let device = stream.device();
-    let capability = device.properties().capability;
-    let newest = variants.iter().filter(|ptx| ptx.capability() <= capability).max_by_key(|ptx| ptx.compute);
-    let Some(ptx) = newest else {
-        let needed: Vec<String> =
-            variants.iter().map(|ptx| format!("{}.{}", ptx.capability().0, ptx.capability().1)).collect();
-        return Err(Error::NoVariant {
-            module: variants.first().map_or("?", Ptx::module).to_owned(),
-            capability,
-            needed: needed.join(" or "),
-        });
-    };
+    let ptx = newest(variants, device.properties().capability)?;
     let module = device.cached_module(ptx.text, &names, || {
         LoadedModule::load(&device.inner.backend, &ptx.file_name(), ptx.text, &names)
     })?;

@@ -42,7 +42,8 @@ use kernels_common::stream::Stream;
 
 use three_stage::ThreeStage;
 
-const PTX: &[Ptx] = kernels_common::ptx!("dot");
+/// The PTX of all kernels of this crate, for programs that launch one themselves.
+pub const PTX: &[Ptx] = kernels_common::ptx!("dot");
 
 /// A way to compute a dot product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -32,7 +32,8 @@ use kernels_common::memory::{Slice, SliceMut};
 use kernels_common::module::{self, Kernel, Ptx};
 use kernels_common::stream::Stream;
 
-const PTX: &[Ptx] = kernels_common::ptx!("vecadd");
+/// The PTX of all kernels of this crate, for programs that launch one themselves.
+pub const PTX: &[Ptx] = kernels_common::ptx!("vecadd");
 
 /// A way to divide a vector among threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

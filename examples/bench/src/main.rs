@@ -1,0 +1,218 @@
+//! Measurements of the kernels and of the runtime on a GPU.
+//!
+//! ```text
+//! cargo run --release -p bench -- launch
+//! cargo run --release -p bench -- load --check 60 --record load.json
+//! ```
+//!
+//! Each measurement is a module with its options and a function `run` that returns a [`Measured`]. Results are checked
+//! before they are timed.
+
+mod bare;
+mod jit;
+mod launch;
+mod load;
+mod record;
+mod statistics;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use examples::program::{self, Output, UsageError};
+use examples::report::Table;
+use kernels_common::device::{BackendKind, Device};
+
+use record::{Machine, Record};
+
+/// Measures the kernels and the runtime on a GPU.
+#[derive(Parser, Debug)]
+#[command(name = "bench", after_long_help = NOTES)]
+struct Options {
+    #[command(subcommand)]
+    measurement: Measurement,
+
+    #[command(flatten)]
+    common: CommonOptions,
+}
+
+const NOTES: &str = "\
+Times are medians, and `spread` is the median distance of the samples from their median.
+
+Exit code: 0 if all went well, 1 if a result is wrong, a check fails or there is no GPU, 2 for a mistake in the command \
+line.";
+
+#[derive(Args, Clone, Debug)]
+struct CommonOptions {
+    /// The GPU to measure
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0", global = true)]
+    device: String,
+
+    /// Print the record, one JSON object, instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Write the record to a file: date, machine, command line, and all results
+    #[arg(long, value_name = "FILE", global = true)]
+    record: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Measurement {
+    /// The time that the host needs to launch a ready kernel, beside that of a bare `cuLaunchKernel`
+    Launch(launch::Options),
+    /// The time that the first call of a kernel takes in a new process, with an empty and with a warm driver cache
+    Load(load::Options),
+    /// The time that the driver's compiler takes, by its options and by the text that it gets
+    Jit(jit::Options),
+    /// One first call: what `load` starts as new processes
+    #[command(hide = true)]
+    LoadOnce(load::Once),
+    /// One row of `jit`, in a process that has no driver cache
+    #[command(hide = true)]
+    JitOnce(jit::Once),
+}
+
+/// What a measurement found.
+struct Measured {
+    /// Its name.
+    name: &'static str,
+    /// The results for people.
+    table: Table,
+    /// The results for the record.
+    results: serde_json::Value,
+    /// What is beyond the limit of `--check`.
+    failures: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    program::main(run)
+}
+
+fn run(options: &Options) -> Result<Output> {
+    let common = &options.common;
+    let measured = match &options.measurement {
+        Measurement::LoadOnce(once) => return once.run(&common.device),
+        Measurement::JitOnce(once) => return once.run(&open(&common.device)?),
+        Measurement::Launch(launch) => {
+            let device = open(&common.device)?;
+            (Machine::of(&device), launch::run(launch, &device)?)
+        }
+        // The device is closed again before the measurement, whose processes open it on their own.
+        Measurement::Load(load) => (Machine::of(&open(&common.device)?), load::run(load, &common.device)?),
+        Measurement::Jit(jit) => (Machine::of(&open(&common.device)?), jit::run(jit, &common.device)?),
+    };
+    report(common, measured)
+}
+
+/// Opens a GPU. Nothing else is worth measuring.
+fn open(selector: &str) -> Result<Device> {
+    let device = Device::open(selector).context(
+        "nothing to measure without a GPU (to compute on the simulator: `cargo run --example dot -- --device sim`)",
+    )?;
+    if device.properties().backend != BackendKind::Cuda {
+        let reason = device.fallback_reason().map(|reason| format!(". {reason}")).unwrap_or_default();
+        let text = format!("--device {selector} is the simulator, whose times say nothing about a GPU{reason}");
+        return Err(UsageError(text).into());
+    }
+    Ok(device)
+}
+
+fn report(common: &CommonOptions, (machine, measured): (Machine, Measured)) -> Result<Output> {
+    let Measured { name, table, results, failures } = measured;
+    let ok = failures.is_empty();
+    let head = machine.to_string();
+    let record = Record::new(name, machine, results, &failures);
+    if let Some(path) = &common.record {
+        let text = serde_json::to_string_pretty(&record)? + "\n";
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let text = if common.json {
+        serde_json::to_string(&record)?
+    } else {
+        let failures: String = failures.iter().map(|failure| format!("\nCHECK FAILED: {failure}")).collect();
+        format!("{head}\n\n{table}{failures}")
+    };
+    Ok(Output { text, ok })
+}
+
+/// Reads a limit of `--check`.
+fn parse_limit(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(limit),
+        _ => Err(format!("`{text}` is not a positive number")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exit code, standard output and standard error of a run.
+    fn execute(arguments: &[&str]) -> (u8, String, String) {
+        let options = Options::try_parse_from([&["bench"], arguments].concat()).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = program::deliver(run(&options), &mut out, &mut err);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    /// The selector of the first GPU, if there is one.
+    fn gpu() -> Option<String> {
+        let found = Device::list().into_iter().find(|device| device.backend == BackendKind::Cuda);
+        if found.is_none() {
+            println!("skipped: no GPU");
+        }
+        found.map(|device| device.selector)
+    }
+
+    #[test]
+    fn without_a_gpu_every_measurement_says_so() {
+        let gpus = Device::list().iter().filter(|device| device.backend == BackendKind::Cuda).count();
+        let absent = format!("cuda:{gpus}");
+        let reason = Device::open(&absent).unwrap_err().to_string();
+        for measurement in ["launch", "load", "jit"] {
+            let (code, out, err) = execute(&[measurement, "--device", &absent]);
+            assert_eq!((code, out.as_str()), (program::FAILURE, ""), "{measurement}: {err}");
+            assert!(err.starts_with("error: nothing to measure without a GPU"), "{measurement}: {err}");
+            assert!(err.trim_end().ends_with(&reason), "{measurement}: {err}");
+        }
+    }
+
+    #[test]
+    fn the_simulator_is_refused() {
+        for measurement in ["launch", "load", "jit"] {
+            let (code, _, err) = execute(&[measurement, "--device", "sim"]);
+            assert_eq!(code, program::USAGE, "{measurement}: {err}");
+            assert!(err.contains("--device sim is the simulator"), "{measurement}: {err}");
+        }
+    }
+
+    #[test]
+    fn limits_are_positive_numbers() {
+        assert_eq!(parse_limit("1.3"), Ok(1.3));
+        for text in ["", "x", "0", "-1", "NaN", "inf"] {
+            assert!(parse_limit(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn launches_are_measured_and_recorded() {
+        let Some(gpu) = gpu() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("record.json");
+        for stream in ["own", "shared"] {
+            let arguments = ["launch", "--device", &gpu, "--rounds", "3", "--launches", "5", "--stream", stream];
+            let (code, out, err) = execute(&[&arguments[..], &["--record", file.to_str().unwrap()]].concat());
+            assert_eq!((code, err.as_str()), (0, ""));
+            assert!(out.contains("Dot::enqueue"), "{out}");
+            let record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            assert_eq!(record["machine"]["selector"], gpu.as_str());
+            assert_eq!(record["results"].as_array().unwrap().len(), 6);
+        }
+        // No launch costs a millionth of another.
+        let (code, out, _) = execute(&["launch", "--device", &gpu, "--rounds", "3", "--check", "1e-6"]);
+        assert_eq!(code, program::FAILURE);
+        assert!(out.contains("CHECK FAILED: Dot::enqueue"), "{out}");
+    }
+}
