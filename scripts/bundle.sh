@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gathers the release test binaries and examples of the workspace into gpu-bundle/, to run them on a machine
+# Gathers the release test binaries, examples and programs of the workspace into gpu-bundle/, to run them on a machine
 # that has a GPU and no Rust:
 #
 #   bash scripts/bundle.sh            here
@@ -14,8 +14,10 @@ bundle=gpu-bundle
 
 messages=$(mktemp)
 trap 'rm -f "$messages"' EXIT
-echo "Building tests and examples ..."
-cargo test --workspace --exclude kernels-build --exclude ptx-sim --release --no-run --message-format=json-render-diagnostics >"$messages"
+echo "Building tests and programs ..."
+# One command for all, so that each crate is compiled with one set of features.
+cargo build --workspace --exclude kernels-build --exclude ptx-sim --release --tests --examples --bins \
+    --message-format=json-render-diagnostics >"$messages"
 
 rm -rf "$bundle"
 mkdir -p "$bundle/tests" "$bundle/examples"

@@ -20,8 +20,10 @@ pub enum ArgumentKind {
 
 /// One argument, ready to be handed to a backend.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
 pub struct Argument {
-    /// The value's bytes in memory order; the first `size` count.
+    /// The value's bytes in memory order; the first `size` count. Aligned for every type, so that a driver can read the
+    /// value where it is.
     pub bytes: [u8; 8],
     /// Bytes that count.
     pub size: u8,
@@ -58,12 +60,14 @@ pub trait Tuple {
 }
 
 impl<T: Element> ToArgument for T {
+    #[inline]
     fn to_argument(&self, _: &Stream) -> Result<Argument> {
         Ok(Argument::scalar(*self))
     }
 }
 
 impl<T> ToArgument for Slice<'_, T> {
+    #[inline]
     fn to_argument(&self, stream: &Stream) -> Result<Argument> {
         self.check(stream, "a kernel argument")?;
         Ok(Argument::pointer(self.address()))
@@ -71,6 +75,7 @@ impl<T> ToArgument for Slice<'_, T> {
 }
 
 impl<T> ToArgument for SliceMut<'_, T> {
+    #[inline]
     fn to_argument(&self, stream: &Stream) -> Result<Argument> {
         self.check(stream, "a kernel argument")?;
         Ok(Argument::pointer(self.address()))
@@ -86,6 +91,7 @@ macro_rules! tuple {
     ($count:literal: $($name:ident $index:tt),*) => {
         impl<$($name: ToArgument),*> Tuple for ($($name,)*) {
             type Array = [Argument; $count];
+            #[inline]
             fn to_arguments(&self, _stream: &Stream) -> Result<[Argument; $count]> {
                 Ok([$(self.$index.to_argument(_stream)?),*])
             }

@@ -120,6 +120,24 @@ impl LaunchConfig {
 
     /// Checks the shape against what the device can launch; `kernel` is for the message.
     pub(crate) fn check(&self, kernel: &str, device: &Properties) -> Result<()> {
+        let within = |sides: [u32; 3], most: [u32; 3]| sides.iter().zip(most).all(|(&side, most)| side <= most);
+        if !within(self.grid, device.max_grid) || !within(self.block, device.max_block) {
+            return self.too_long(kernel, device);
+        }
+        let too_large =
+            |limit, asked, maximum| Err(Error::InvalidLaunch { kernel: kernel.to_owned(), limit, asked, maximum });
+        match self.threads_per_block() {
+            0 => too_large("the number of threads of a block (at least 1)", 0, device.max_threads_per_block.into()),
+            threads if threads > device.max_threads_per_block.into() => {
+                too_large("the number of threads of a block", threads, device.max_threads_per_block.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The error for the first side that is too long.
+    #[cold]
+    fn too_long(&self, kernel: &str, device: &Properties) -> Result<()> {
         let limits = [
             ("the grid along x", self.grid[0], device.max_grid[0]),
             ("the grid along y", self.grid[1], device.max_grid[1]),
@@ -128,20 +146,10 @@ impl LaunchConfig {
             ("the block along y", self.block[1], device.max_block[1]),
             ("the block along z", self.block[2], device.max_block[2]),
         ];
-        let too_large =
-            |limit, asked, maximum| Err(Error::InvalidLaunch { kernel: kernel.to_owned(), limit, asked, maximum });
-        for (limit, asked, maximum) in limits {
-            if asked > maximum {
-                return too_large(limit, asked.into(), maximum.into());
-            }
-        }
-        match self.threads_per_block() {
-            0 => too_large("the number of threads of a block (at least 1)", 0, device.max_threads_per_block.into()),
-            threads if threads > device.max_threads_per_block.into() => {
-                too_large("the number of threads of a block", threads, device.max_threads_per_block.into())
-            }
-            _ => Ok(()),
-        }
+        limits.into_iter().find(|&(_, asked, maximum)| asked > maximum).map_or(Ok(()), |(limit, asked, maximum)| {
+            let (kernel, asked, maximum) = (kernel.to_owned(), asked.into(), maximum.into());
+            Err(Error::InvalidLaunch { kernel, limit, asked, maximum })
+        })
     }
 }
 

@@ -73,6 +73,9 @@ struct LoadedKernel {
     raw: RawKernel,
     limits: KernelLimits,
     signature: KernelSignature,
+    /// Whether the PTX tells which parameters are pointers. That of older compilers does not; there only the sizes can be
+    /// compared.
+    marks_pointers: bool,
 }
 
 impl LoadedModule {
@@ -87,7 +90,8 @@ impl LoadedModule {
         let mut module = Self { backend: Arc::clone(backend), raw, kernels: Vec::with_capacity(kernels.len()) };
         for signature in signatures {
             let (raw, limits) = backend.kernel(module.raw, &signature.name)?;
-            module.kernels.push(LoadedKernel { raw, limits, signature });
+            let marks_pointers = signature.params.iter().any(|param| param.pointer);
+            module.kernels.push(LoadedKernel { raw, limits, signature, marks_pointers });
         }
         Ok(module)
     }
@@ -213,11 +217,17 @@ impl Kernel {
     /// # Safety
     /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that
     /// are [`SliceMut`](crate::memory::SliceMut), and ends.
+    #[inline]
     pub unsafe fn launch(&self, config: LaunchConfig, arguments: impl Arguments) -> Result<()> {
-        let kernel = self.loaded();
         let arguments = arguments.to_arguments(&self.stream)?;
-        let arguments = arguments.as_ref();
-        check_arguments(&kernel.signature, arguments)?;
+        // SAFETY: the caller answers for what the kernel does.
+        unsafe { self.launch_with(config, arguments.as_ref()) }
+    }
+
+    /// The part of [`Kernel::launch`] that is the same for all types of arguments.
+    unsafe fn launch_with(&self, config: LaunchConfig, arguments: &[Argument]) -> Result<()> {
+        let kernel = self.loaded();
+        check_arguments(kernel, arguments)?;
         if config.blocks() == 0 {
             return Ok(());
         }
@@ -266,7 +276,8 @@ impl Kernel {
 }
 
 /// Checks number, sizes and kinds of the arguments.
-fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Result<()> {
+fn check_arguments(kernel: &LoadedKernel, arguments: &[Argument]) -> Result<()> {
+    let LoadedKernel { signature, marks_pointers, .. } = kernel;
     let mismatch = |reason: String| {
         Err(Error::ArgumentMismatch {
             kernel: signature.name.to_string(),
@@ -277,8 +288,6 @@ fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Resul
     if arguments.len() != signature.params.len() {
         return mismatch(format!("{} arguments for {} parameters", arguments.len(), signature.params.len()));
     }
-    // PTX of older compilers does not mark pointers; there only the sizes can be compared.
-    let marks_pointers = signature.params.iter().any(|param| param.pointer);
     for (index, (param, argument)) in signature.params.iter().zip(arguments).enumerate() {
         let given = || match argument.kind {
             ArgumentKind::Pointer => "a slice".to_owned(),
@@ -288,7 +297,7 @@ fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Resul
         if usize::from(argument.size) != param.size {
             return mismatch(format!("argument {index} is {}, parameter {index} has {} bytes", given(), param.size));
         }
-        if marks_pointers && param.pointer != (argument.kind == ArgumentKind::Pointer) {
+        if *marks_pointers && param.pointer != (argument.kind == ArgumentKind::Pointer) {
             let expected = if param.pointer { "a pointer" } else { "no pointer" };
             return mismatch(format!("argument {index} is {}, parameter {index} is {expected}", given()));
         }

@@ -49,6 +49,7 @@ impl fmt::Debug for Stream {
 }
 
 impl PartialEq for Stream {
+    #[inline]
     fn eq(&self, other: &Stream) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -82,6 +83,7 @@ impl Stream {
     }
 
     /// The device that the stream works on.
+    #[inline]
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.inner.device

@@ -245,19 +245,22 @@ impl<T: Element> Canonical<T> {
         grow(&mut self.partials, stream, order::virtual_blocks::<T>(n))
     }
 
-    /// Real blocks for `n` elements: no more than are resident at once, and each with equally many virtual blocks to
-    /// walk (all but one of them), so that none ends long after the others.
-    fn blocks(stream: &Stream, n: u64) -> u32 {
-        let virtual_blocks = order::virtual_blocks::<T>(n);
+    /// Real blocks for so many virtual ones: no more than are resident at once, and each with equally many virtual
+    /// blocks to walk (all but one of them), so that none ends long after the others.
+    fn blocks(stream: &Stream, virtual_blocks: u64) -> u32 {
         let resident = Self::BLOCKS_PER_MULTIPROCESSOR * u64::from(stream.device().properties().multiprocessors);
-        let rounds = virtual_blocks.div_ceil(resident);
-        virtual_blocks.div_ceil(rounds.max(1)) as u32
+        if virtual_blocks <= resident {
+            return virtual_blocks as u32;
+        }
+        let rounds = virtual_blocks.div_ceil(resident.max(1));
+        virtual_blocks.div_ceil(rounds) as u32
     }
 
     fn start(&mut self, stream: &Stream, x: Slice<'_, T>, y: Slice<'_, T>, out: SliceMut<'_, T::Sum>) -> Result<()> {
         let n = x.len() as u64;
-        self.reserve(stream, n)?;
-        let config = LaunchConfig::linear(Self::blocks(stream, n), Self::THREADS);
+        let virtual_blocks = order::virtual_blocks::<T>(n);
+        grow(&mut self.partials, stream, virtual_blocks)?;
+        let config = LaunchConfig::linear(Self::blocks(stream, virtual_blocks), Self::THREADS);
         let log2_v = order::virtual_block::<T>(n).ilog2();
         let (partials, counter) = (self.partials.as_slice_mut(), self.counter.as_slice_mut());
         // SAFETY: x and y have n elements, out has one, there is a partial for every virtual block, and the counter is

@@ -86,6 +86,7 @@ macro_rules! common {
             ///
             /// # Errors
             /// [`Error::StreamMismatch`].
+            #[inline]
             pub fn check(&self, stream: &Stream, what: &'static str) -> Result<()> {
                 if self.stream == stream { Ok(()) } else { Err(Error::StreamMismatch { what }) }
             }

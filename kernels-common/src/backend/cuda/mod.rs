@@ -26,7 +26,7 @@ use crate::error::{Error, MemoryKind, Result};
 use crate::launch::LaunchConfig;
 
 /// Most arguments of a launch; [`crate::launch::Arguments`] has fewer.
-const MAX_ARGUMENTS: usize = 32;
+const MAX_ARGUMENTS: usize = 16;
 
 /// The properties of every GPU that the driver shows.
 pub(crate) fn list() -> Result<Vec<Properties>> {
@@ -356,8 +356,7 @@ impl Backend for Cuda {
         config: &LaunchConfig,
         arguments: &[Argument],
     ) -> Result<()> {
-        // On the stack: a launch allocates nothing. The values are copied so that each is aligned.
-        let mut values = [0u64; MAX_ARGUMENTS];
+        // On the stack: a launch allocates nothing.
         let mut parameters: [*mut c_void; MAX_ARGUMENTS] = [null_mut(); MAX_ARGUMENTS];
         if arguments.len() > MAX_ARGUMENTS {
             return Err(Error::TooLarge {
@@ -366,9 +365,9 @@ impl Backend for Cuda {
                 maximum: MAX_ARGUMENTS as u64,
             });
         }
-        for ((value, parameter), argument) in values.iter_mut().zip(&mut parameters).zip(arguments) {
-            *value = u64::from_ne_bytes(argument.bytes);
-            *parameter = (&raw mut *value).cast();
+        for (parameter, argument) in parameters.iter_mut().zip(arguments) {
+            // Where the value is; the driver takes pointers to what it may change and only reads.
+            *parameter = (&raw const argument.bytes).cast_mut().cast();
         }
         let driver = self.bind()?;
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (config.grid, config.block);
