@@ -9,6 +9,8 @@
 //! | `&CudaSlice<T>`, `CudaView` | [`Stream::lend`] | at the end of the closure |
 //! | `&mut CudaSlice<T>`, `CudaViewMut` | [`Stream::lend_mut`] | at the end of the closure |
 //!
+//! [`Stream::cu_stream`] is the handle of any stream, for calls of the driver itself.
+//!
 //! Wherever memory passes from one stream to another, the second waits for an event of the first; the host waits for
 //! nothing. While a foreign stream is being captured into a graph, work on it is refused: a graph holds no buffer alive.
 //!

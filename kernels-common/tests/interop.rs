@@ -93,7 +93,10 @@ fn a_context_and_a_stream_are_shared() {
     assert_eq!(device.to_cudarc().unwrap(), context);
     let stream = Stream::from_cudarc(&device, Arc::clone(&theirs)).unwrap();
     assert!(Arc::ptr_eq(&stream.to_cudarc().unwrap(), &theirs));
-    assert!(device.stream().unwrap().to_cudarc().is_none());
+    assert_eq!(stream.cu_stream(), Some(theirs.cu_stream()));
+    let ours = device.stream().unwrap();
+    assert!(ours.to_cudarc().is_none());
+    assert!(ours.cu_stream().is_some_and(|handle| handle != theirs.cu_stream()));
 
     let mut x = stream.upload(&[41u32]).unwrap();
     increment(&slow_increment(&stream), x.as_slice_mut()).unwrap();
@@ -104,6 +107,13 @@ fn a_context_and_a_stream_are_shared() {
     // Our handles may go first, in any order.
     drop((device, stream, context));
     assert_eq!(theirs.clone_dtoh(&x).unwrap(), [42]);
+}
+
+#[test]
+#[cfg(feature = "sim")]
+fn the_simulator_has_no_handles() {
+    let simulator = Device::open("sim").unwrap();
+    assert_eq!(simulator.stream().unwrap().cu_stream(), None);
 }
 
 #[test]

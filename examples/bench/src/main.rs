@@ -99,9 +99,8 @@ fn run(options: &Options) -> Result<Output> {
             let device = open(&common.device)?;
             (Machine::of(&device), launch::run(launch, &device)?)
         }
-        // The device is closed again before the measurement, whose processes open it on their own.
-        Measurement::Load(load) => (Machine::of(&open(&common.device)?), load::run(load, &common.device)?),
-        Measurement::Jit(jit) => (Machine::of(&open(&common.device)?), jit::run(jit, &common.device)?),
+        Measurement::Load(load) => (machine(&common.device)?, load::run(load, &common.device)?),
+        Measurement::Jit(jit) => (machine(&common.device)?, jit::run(jit, &common.device)?),
     };
     report(common, measured)
 }
@@ -117,6 +116,11 @@ fn open(selector: &str) -> Result<Device> {
         return Err(UsageError(text).into());
     }
     Ok(device)
+}
+
+/// The machine of a GPU that is closed again, for measurements whose processes open it on their own.
+fn machine(selector: &str) -> Result<Machine> {
+    open(selector).map(|device| Machine::of(&device))
 }
 
 fn report(common: &CommonOptions, (machine, measured): (Machine, Measured)) -> Result<Output> {
