@@ -119,11 +119,11 @@ impl Stream {
         self.foreign().and_then(|stream| Arc::clone(stream).downcast().ok())
     }
 
-    /// The driver's handle of the stream, for calls of the driver itself; `None` on the simulator. It is valid for as long
-    /// as the stream lives.
+    /// The driver's handle of the stream, for calls of the driver itself; `None` on the simulator. It is valid for as
+    /// long as the stream lives.
     ///
-    /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor capture it into
-    /// a graph while this crate gives it work.
+    /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor capture it
+    /// into a graph while this crate gives it work.
     #[must_use]
     pub fn cu_stream(&self) -> Option<CUstream> {
         self.device().cuda().map(|_| cuda::stream(self.raw()))

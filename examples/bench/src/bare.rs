@@ -79,8 +79,8 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: nobody has the module's functions any more, and those who launched them have waited. A failure leaves
-        // the module to the end of the process.
+        // SAFETY: nobody has the module's functions any more, and those who launched them have waited. A failure
+        // leaves the module to the end of the process.
         let _ = unsafe { result::module::unload(self.0) };
     }
 }
@@ -106,8 +106,8 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Prepares a launch of `blocks` blocks of `threads` threads. Each value is a pointer, a `u64`, or a `u32` in its lower
-    /// half.
+    /// Prepares a launch of `blocks` blocks of `threads` threads. Each value is a pointer, a `u64`, or a `u32` in its
+    /// lower half.
     pub(crate) fn new(
         stream: &Stream,
         text: &str,
@@ -127,8 +127,8 @@ impl Bare {
     /// Launches it: one call of the driver and nothing else.
     ///
     /// # Safety
-    /// The values fit the kernel's parameters, the memory that they point to is there until the stream is done, and the
-    /// kernel stays within it. The stream is alive and its context current.
+    /// The values fit the kernel's parameters, the memory that they point to is there until the stream is done, and
+    /// the kernel stays within it. The stream is alive and its context current.
     #[inline]
     pub(crate) unsafe fn launch(&mut self) -> Result<()> {
         // SAFETY: as above; the module is loaded.

@@ -1,8 +1,8 @@
 //! The time that the driver's compiler takes, by its options and by the text that it gets.
 //!
-//! Each sample is a process of its own: the compiler is a library that the driver loads when it is first needed. What it
-//! takes to compile the same text again in the same process is what it takes without that. There is no driver cache, but
-//! for the case that asks what writing to it costs.
+//! Each sample is a process of its own: the compiler is a library that the driver loads when it is first needed. What
+//! it takes to compile the same text again in the same process is what it takes without that. There is no driver
+//! cache, but for the case that asks what writing to it costs.
 
 use std::num::NonZeroU32;
 

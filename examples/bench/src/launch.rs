@@ -1,13 +1,13 @@
 //! The host's cost of a launch, beside that of a bare `cuLaunchKernel`.
 //!
-//! Every way launches the same kernel on the same stream, with arguments of the same kind. A round takes the ways in turn,
-//! each beginning where the one of the last round was second: several launches each, with an idle device before and a wait
-//! after, which is not part of the time. So the queue is never full, and what disturbs the machine meets all ways alike. A
-//! ratio is of two times of one round.
+//! Every way launches the same kernel on the same stream, with arguments of the same kind. A round takes the ways in
+//! turn, each beginning where the one of the last round was second: several launches each, with an idle device before
+//! and a wait after, which is not part of the time. So the queue is never full, and what disturbs the machine meets
+//! all ways alike. A ratio is of two times of one round.
 
 use std::num::NonZeroU32;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use dot::Dot;
 use examples::input::random;
@@ -102,8 +102,8 @@ impl Way for BareWay {
 
     #[inline]
     fn launch(&mut self) -> Result<()> {
-        // SAFETY: whoever made this answers for values and shape. It holds output and scratch memory, the inputs and the
-        // stream outlive it, and the context is current on this thread, which alone uses it.
+        // SAFETY: whoever made this answers for values and shape. It holds output and scratch memory, the inputs and
+        // the stream outlive it, and the context is current on this thread, which alone uses it.
         unsafe { self.bare.launch() }
     }
 
@@ -211,8 +211,8 @@ fn dot_rows(options: &Options, stream: &Stream, x: &[f32], y: &[f32]) -> Result<
     let (mut partials, mut counter) = scratch()?;
     let launch = |output: &mut DeviceBuffer<f32>| {
         let (partials, counter) = (partials.as_slice_mut(), counter.as_slice_mut());
-        // SAFETY: x and y have n elements, the output has one, there is a partial for every virtual block, and the counter
-        // is zero: each launch leaves it so.
+        // SAFETY: x and y have n elements, the output has one, there is a partial for every virtual block, and the
+        // counter is zero: each launch leaves it so.
         unsafe {
             kernel.launch(config, (x.as_slice(), y.as_slice(), n, log2_v, partials, counter, output.as_slice_mut()))
         }
@@ -284,13 +284,9 @@ fn check(ways: &mut [&mut dyn Way], expected: &[f32], launches: u32) -> Result<(
         way.output().as_slice_mut().fill_zero()?;
         way.launch_times(launches)?;
         let found = way.output().download()?;
-        let mismatch = examples::check::compare(&found, |index| expected[index]);
-        ensure!(
-            mismatch.is_none(),
-            "{}: {}",
-            way.name(),
-            mismatch.map(|mismatch| mismatch.to_string()).unwrap_or_default()
-        );
+        if let Some(mismatch) = examples::check::compare(&found, |index| expected[index]) {
+            bail!("{}: {mismatch}", way.name());
+        }
     }
     Ok(())
 }

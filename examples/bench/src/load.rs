@@ -1,7 +1,7 @@
 //! The first call of a kernel in a new process, with an empty and with a warm driver cache.
 //!
-//! Each sample is a process of its own, because a process loads a kernel once. The driver keeps what it has compiled in the
-//! folder that `CUDA_CACHE_PATH` names: an empty one for the first process, the same again for the second.
+//! Each sample is a process of its own, because a process loads a kernel once. The driver keeps what it has compiled
+//! in the folder that `CUDA_CACHE_PATH` names: an empty one for the first process, the same again for the second.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -250,7 +250,8 @@ fn failures(limit: Option<f64>, rows: &[Row]) -> Vec<String> {
     beyond.map(describe).collect()
 }
 
-/// Runs this program again with the folder `cache` as the driver's cache, or without one, and returns what it printed.
+/// Runs this program again with the folder `cache` as the driver's cache, or without one, and returns what it
+/// printed.
 pub(crate) fn child(selector: &str, arguments: &[&str], cache: Option<&Path>) -> Result<String> {
     const DISABLE: &str = "CUDA_CACHE_DISABLE";
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);

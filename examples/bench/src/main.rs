@@ -5,8 +5,8 @@
 //! cargo run --release -p bench -- load --check 60 --record load.json
 //! ```
 //!
-//! Each measurement is a module with its options and a function `run` that returns a [`Measured`]. Results are checked
-//! before they are timed.
+//! Each measurement is a module with its options and a function `run` that returns a [`Measured`]. Results are
+//! checked before they are timed.
 
 mod bare;
 mod jit;
@@ -40,8 +40,8 @@ struct Options {
 const NOTES: &str = "\
 Times are medians, and `spread` is the median distance of the samples from their median.
 
-Exit code: 0 if all went well, 1 if a result is wrong, a check fails or there is no GPU, 2 for a mistake in the command \
-line.";
+Exit code: 0 if all went well, 1 if a result is wrong, a check fails or there is no GPU, 2 for a mistake in the \
+command line.";
 
 #[derive(Args, Clone, Debug)]
 struct CommonOptions {
