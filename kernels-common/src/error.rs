@@ -196,6 +196,31 @@ pub enum Error {
         maximum: u64,
     },
 
+    /// A block size that a variant of a kernel is not made for.
+    #[error(
+        "`{variant}` cannot run with {block} threads in a block: it takes {takes}. Choose such a block, or another \
+         variant"
+    )]
+    InvalidBlock {
+        /// The variant.
+        variant: &'static str,
+        /// Threads of a block that were asked for.
+        block: u32,
+        /// The block sizes that it takes.
+        takes: &'static str,
+    },
+
+    /// An element type that a variant of a kernel is not made for.
+    #[error("`{variant}` cannot take elements of type {element}: it takes {takes}. Choose another variant")]
+    InvalidElement {
+        /// The variant.
+        variant: &'static str,
+        /// The element type that was asked for.
+        element: &'static str,
+        /// The element types that it takes.
+        takes: &'static str,
+    },
+
     /// A cooperative launch whose blocks cannot all be resident at once.
     #[error(
         "cannot launch `{kernel}` cooperatively: {asked} blocks were asked for, and at most {maximum} can be resident \

@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::element::Element;
 
 /// The devices to test on: the one that `KERNELS_DEVICE` names, or else the simulator, the simulator with a shuffled
-/// schedule, and every GPU that is there.
+/// schedule and a later compute capability, and every GPU that is there.
 ///
 /// # Panics
 /// If `KERNELS_DEVICE` names a device that cannot be opened: a test that was told to use it must not pass without.
@@ -22,7 +22,7 @@ pub fn devices() -> &'static [Device] {
         if std::env::var(Device::SELECTOR_VARIABLE).is_ok_and(|named| !named.is_empty()) {
             return vec![open("auto")];
         }
-        let mut devices: Vec<Device> = ["sim:sms=4", "sim:sms=3,seed=2026"].map(open).into();
+        let mut devices: Vec<Device> = ["sim:sms=4", "sim:sms=3,seed=2026,cc=9.0"].map(open).into();
         devices.extend((0..).map_while(|ordinal| Device::open(&format!("cuda:{ordinal}")).ok()));
         devices
     })

@@ -6,6 +6,7 @@
 #include "instantiate.cuh"
 #include "packet.cuh"
 #include "partials.cuh"
+#include "shared.cuh"
 #include "types.cuh"
 
 // Three launches. Each of the first two leaves one partial for every 256 values, the third adds up what is left.
@@ -15,37 +16,6 @@
 
 constexpr u32 STAGE_THREADS = 256;
 constexpr u32 LAST_STAGE_THREADS = 128;
-
-// The sum of one value of each of THREADS threads, through shared memory; the result is in thread 0. The stride halves,
-// so that the threads at work are neighbours: whole warps retire together, and an access never has a bank conflict.
-template <u32 THREADS, class S>
-__device__ inline S shared_tree(S value) {
-    __shared__ S values[THREADS];
-    u32 t = threadIdx.x;
-    values[t] = value;
-    __syncthreads();
-#pragma unroll
-    for (u32 stride = THREADS / 2; stride >= WARP; stride /= 2) {
-        if (t < stride) {
-            values[t] = add(values[t], values[t + stride]);
-        }
-        __syncthreads();
-    }
-    // From here on one warp works alone and needs no barrier of the block. It needs one of the warp, between what a
-    // step reads and what it writes and after that: its lanes need not run in lock step.
-    if (t < WARP) {
-        S sum = values[t];
-#pragma unroll
-        for (u32 stride = WARP / 2; stride > 0; stride /= 2) {
-            sum = add(sum, values[t + stride]);
-            __syncwarp();
-            values[t] = sum;
-            __syncwarp();
-        }
-        value = sum;
-    }
-    return value;
-}
 
 // partials[b] is the dot product of elements 256 b to 256 b + 255.
 template <class T>
