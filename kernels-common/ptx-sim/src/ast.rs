@@ -82,9 +82,23 @@ pub struct Variable {
     /// Declared `.extern`.
     pub external: bool,
     /// Initial bytes (little endian), zero-extended to `size`; empty if there is no initialiser.
-    /// Addresses of other variables inside initialisers are an error at parse time.
     pub init: Vec<u8>,
+    /// Addresses of variables inside the initial value, where `init` is zero.
+    pub addresses: Vec<InitialAddress>,
     /// Where it was declared.
+    pub span: Span,
+}
+
+/// An address inside an initial value: eight bytes, known when the module is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitialAddress {
+    /// Byte offset inside the initial value.
+    pub offset: u64,
+    /// The `.global` or `.const` variable whose address it is.
+    pub symbol: Arc<str>,
+    /// Bytes added to the address.
+    pub addend: i64,
+    /// Where the variable is named.
     pub span: Span,
 }
 

@@ -136,6 +136,13 @@ impl Simulator {
                 }
             };
         }
+        for variable in module.variables() {
+            for initial in &variable.addresses {
+                let address = variables[&initial.symbol].wrapping_add_signed(initial.addend);
+                // Within a variable that was placed above; the write cannot fail.
+                let _ = self.memory.write(variables[&variable.name] + initial.offset, &address.to_le_bytes());
+            }
+        }
         Ok(Program(Arc::new(Loaded::new(module, variables))))
     }
 

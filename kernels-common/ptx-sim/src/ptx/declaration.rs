@@ -198,7 +198,7 @@ pub(super) fn variables<'a>(
         let dimensions = dimensions(cursor)?;
         let inner: Vec<u64> = dimensions.iter().skip(1).copied().flatten().collect();
         let row = total(cursor, name, prefix.element, &inner)?;
-        let mut init = Vec::new();
+        let (mut init, mut addresses) = (Vec::new(), Vec::new());
         if cursor.token().is("=") {
             if matches!(space, Space::Shared | Space::Local | Space::Param) {
                 return Err(
@@ -211,7 +211,7 @@ pub(super) fn variables<'a>(
                 lengths.push(prefix.components);
             }
             let component = prefix.element / prefix.components;
-            init = initial_value(cursor, prefix.ty, component, &lengths, padding)?;
+            (init, addresses) = initial_value(cursor, prefix.ty, component, &lengths, padding)?;
         }
         let size = match dimensions.first() {
             None => prefix.element,
@@ -232,6 +232,7 @@ pub(super) fn variables<'a>(
             align: prefix.align,
             external,
             init,
+            addresses,
             span: name.span,
         };
         add(name, variable);

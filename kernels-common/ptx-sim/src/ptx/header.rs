@@ -52,6 +52,7 @@ fn parameters(cursor: &mut Cursor<'_>) -> Result<Vec<Parameter>> {
                 align: prefix.align,
                 external: false,
                 init: Vec::new(),
+                addresses: Vec::new(),
                 span: name.span,
             },
             pointer: prefix.pointer,

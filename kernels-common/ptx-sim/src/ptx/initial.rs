@@ -1,26 +1,26 @@
 //! Initial values of variables.
 
-use super::constant::{Constant, constant};
+use super::constant::{Constant, constant, integer};
 use super::cursor::{Cursor, Result};
 use super::lexer::{Kind, Token};
-use crate::ast::Type;
+use crate::ast::{InitialAddress, Type};
 
 /// Short rows inside initial values may be filled up with zeros to this many bytes per module.
 pub(super) const MAX_PADDING: u64 = 64 << 20;
 
 /// Parses the initial value of an array with these `lengths`, the last of which counts the components of a vector and
 /// which are empty for a single number. `component` is the size of one number in bytes; `padding` is what remains of
-/// [`MAX_PADDING`]. Returns the bytes from the first to the last number given.
+/// [`MAX_PADDING`]. Returns the bytes from the first to the last number given, and the addresses among them.
 pub(super) fn initial_value(
     cursor: &mut Cursor<'_>,
     ty: Type,
     component: u64,
     lengths: &[u64],
     padding: &mut u64,
-) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    Initialiser { ty, component, padding, bytes: &mut bytes }.value(cursor, lengths)?;
-    Ok(bytes)
+) -> Result<(Vec<u8>, Vec<InitialAddress>)> {
+    let mut initialiser = Initialiser { ty, component, padding, bytes: Vec::new(), addresses: Vec::new() };
+    initialiser.value(cursor, lengths)?;
+    Ok((initialiser.bytes, initialiser.addresses))
 }
 
 /// Collects the bytes of an initial value.
@@ -29,7 +29,8 @@ struct Initialiser<'p> {
     /// Bytes of one component.
     component: u64,
     padding: &'p mut u64,
-    bytes: &'p mut Vec<u8>,
+    bytes: Vec<u8>,
+    addresses: Vec<InitialAddress>,
 }
 
 impl Initialiser<'_> {
@@ -66,12 +67,31 @@ impl Initialiser<'_> {
         Ok(())
     }
 
-    /// Parses one number.
+    /// Parses an address: `x` or `generic(x)`, with a number of bytes added or not. The spaces `.global` and `.const` are
+    /// parts of the generic one here, so both are the same.
+    fn address(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+        let mut name = cursor.advance()?;
+        if self.component != 8 || !matches!(self.ty, Type::B64 | Type::U64 | Type::S64) {
+            let message =
+                format_args!("the initial value names `{}`; an address needs an integer of 64 bits", name.text);
+            return Err(cursor.error(name, message));
+        }
+        if name.text == "generic" && cursor.eat("(")? {
+            name = cursor.name("the name of a variable")?;
+            cursor.expect(")")?;
+        }
+        let addend = if cursor.eat("+")? || cursor.token().is("-") { integer(cursor)? } else { 0 };
+        let offset = self.bytes.len() as u64;
+        self.addresses.push(InitialAddress { offset, symbol: name.text.into(), addend, span: name.span });
+        self.bytes.extend_from_slice(&[0; 8]);
+        Ok(())
+    }
+
+    /// Parses one number or address.
     fn scalar(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let token = cursor.token();
         if token.kind == Kind::Word && token.text != "WARP_SZ" {
-            let message = format_args!("the initial value names `{}`; only numbers are supported", token.text);
-            return Err(cursor.error(token, message));
+            return self.address(cursor);
         }
         let bits = match (self.ty, constant(cursor)?) {
             (Type::F32 | Type::B32, Constant::F32(bits)) => i128::from(bits),

@@ -96,6 +96,26 @@ impl Outline {
         }
     }
 
+    /// Whether initial values name nothing but variables that have an address before a launch.
+    fn check_addresses(&self, module: &Arc<str>) -> Result<()> {
+        for address in self.variables.iter().flat_map(|variable| &variable.addresses) {
+            let placed = match self.symbols.get(&address.symbol) {
+                Some(Symbol::Variable(index)) => {
+                    matches!(self.variables[*index].space, Space::Global | Space::Const)
+                }
+                _ => false,
+            };
+            if !placed {
+                let name = &address.symbol;
+                let message = format_args!(
+                    "the initial value names `{name}`, which is no `.global` or `.const` variable of the module"
+                );
+                return Err(error(module, address.span, name, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the text of a module named `module`.
     pub(super) fn parse(module: &Arc<str>, text: &str) -> Result<Outline> {
         if text.len() >= u32::MAX as usize {
@@ -124,6 +144,7 @@ impl Outline {
             padding: MAX_PADDING,
         };
         reader.items()?;
+        reader.outline.check_addresses(module)?;
         Ok(reader.outline)
     }
 }

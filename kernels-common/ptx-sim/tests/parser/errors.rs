@@ -88,8 +88,20 @@ fn module_scope() {
             (".global .b32 x[2;", "5:17: expected `]`, found `;`"),
             (".global .b32 x y;", "5:16: expected `,` or `;`, found `y`"),
             (".shared .b32 x = 3;", "5:16: only `.global` and `.const` variables can have an initial value"),
-            (".global .b64 y; .global .b64 x = y;", "5:34: the initial value names `y`; only numbers are supported"),
-            (".global .b64 x = generic(y);", "5:18: the initial value names `generic`; only numbers are supported"),
+            (
+                ".global .b64 y; .global .b32 x = y;",
+                "5:34: the initial value names `y`; an address needs an integer of 64 bits",
+            ),
+            (
+                ".global .b64 x = generic(y);",
+                "5:26: the initial value names `y`, which is no `.global` or `.const` variable of the module",
+            ),
+            (
+                ".func f() {} .global .b64 x[2] = {0, f};",
+                "5:38: the initial value names `f`, which is no `.global` or `.const` variable of the module",
+            ),
+            (".global .b64 x = generic(3);", "5:26: expected the name of a variable, found `3`"),
+            (".global .b64 x = x+y;", "5:20: expected a constant, found `y`"),
             (".global .f32 x = 1;", "5:18: the initial value must be a fraction such as `1.0` or `0f3F800000`"),
             (".global .u32 x = 1.5;", "5:18: the initial value must be an integer"),
             (".global .u32 x[2] = 1;", "5:21: expected `{`, found `1`"),
