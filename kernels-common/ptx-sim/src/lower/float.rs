@@ -71,7 +71,7 @@ impl Lower<'_> {
         }
         let exec = match ty {
             Type::F32 => self.single(op.name, propagate),
-            _ => self.double(op.name, approximate, propagate),
+            _ => self.double(op.name, approximate && manner.ftz, propagate),
         };
         let exec = exec.ok_or("this type is not supported here")?;
         self.float_op(exec, manner, operands, count)
@@ -108,7 +108,7 @@ impl Lower<'_> {
         })
     }
 
-    fn double(&self, name: &str, approximate: bool, propagate: bool) -> Option<Work> {
+    fn double(&self, name: &str, coarse: bool, propagate: bool) -> Option<Work> {
         let level = self.level;
         if propagate {
             return None;
@@ -119,9 +119,10 @@ impl Lower<'_> {
             "mul" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a * b)).into(),
             "fma" | "mad" => op3(level, |a: f64, b: f64, c: f64| nan64([a, b, c], a.mul_add(b, c))).into(),
             "div" => op2(level, |a: f64, b: f64| nan64([a, b, 0.0], a / b)).into(),
-            // The approximations keep the upper half of the result only.
-            "rcp" if approximate => rare1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a))),
-            "rsqrt" if approximate => rare1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a.sqrt()))),
+            // The approximations that flush keep the upper half of the result only.
+            "rcp" if coarse => rare1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a))),
+            "rsqrt" if coarse => rare1(level, |a: f64| upper_half(nan64([a, 0.0, 0.0], 1.0 / a.sqrt()))),
+            "rsqrt" => rare1(level, |a: f64| nan64([a, 0.0, 0.0], 1.0 / a.sqrt())),
             "rcp" => rare1(level, |a: f64| nan64([a, 0.0, 0.0], 1.0 / a)),
             "sqrt" => rare1(level, |a: f64| nan64([a, 0.0, 0.0], a.sqrt())),
             "abs" => rare1(level, |a: u64| a & !(1 << 63)),

@@ -32,7 +32,20 @@ fn double_precision() {
     check_f64("div.rn.f64", 2, |[a, b, _]| a / b);
     check_f64("rcp.rn.f64", 1, |[a, ..]| 1.0 / a);
     check_f64("sqrt.rn.f64", 1, |[a, ..]| a.sqrt());
+    check_f64("rsqrt.approx.f64", 1, |[a, ..]| 1.0 / a.sqrt());
     // The upper half of the result, and nothing else.
+    check("rsqrt.approx.ftz.f64", &[F64], F64, |[a, ..]| {
+        let x = f64::from_bits(a);
+        let result = 1.0 / x.sqrt();
+        let bits = if x.is_nan() {
+            a | 1 << 51
+        } else if result.is_nan() {
+            0xfff8 << 48
+        } else {
+            result.to_bits()
+        };
+        bits >> 32 << 32
+    });
     check("rcp.approx.ftz.f64", &[F64], F64, |[a, ..]| {
         let x = f64::from_bits(a);
         if x.is_nan() { (a | 1 << 51) >> 32 << 32 } else { (1.0 / x).to_bits() >> 32 << 32 }
