@@ -168,7 +168,8 @@ impl Lower<'_> {
                 };
                 self.binary(exec, [ty; 3], operands)
             }
-            "dp4a" => self.dot_of_bytes(op, operands),
+            "dp4a" | "dp2a" => self.dot_of_bytes(op, operands),
+            "vabsdiff4" => self.differences_of_bytes(op, operands),
             _ => Err("this type is not supported here".into()),
         }
     }
@@ -263,13 +264,20 @@ impl Lower<'_> {
         }
     }
 
-    /// `dp4a.atype.btype`: the sum of four products of bytes, and c.
+    /// `dp4a.atype.btype`: the sum of four products of bytes, and c. `dp2a.mode.atype.btype`: of two products of a half of
+    /// a and a byte of the lower or upper half of b, and c.
     fn dot_of_bytes(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        let (parts, bits, first_byte) = match (op.name, op.take_any(&["lo", "hi"])) {
+            ("dp4a", None) => (4, 8, 0),
+            ("dp2a", Some("lo")) => (2, 16, 0),
+            ("dp2a", Some(_)) => (2, 16, 2),
+            _ => return Err("this form is not supported".into()),
+        };
         op.finish()?;
         let signed = [op.types.first().copied(), op.types.get(1).copied()].map(|ty| ty == Some(Type::S32));
-        let byte = |x: u64, place: u32, signed: bool| {
-            let byte = (x >> (8 * place)) as u8;
-            if signed { i64::from(byte as i8) } else { i64::from(byte) }
+        let part = |x: u64, place: u32, bits: u32, signed: bool| {
+            let top = (x >> (bits * place) << (64 - bits)) as i64;
+            if signed { top >> (64 - bits) } else { (top as u64 >> (64 - bits)) as i64 }
         };
         let [d, a, b, c] = operands else { return Err("four operands are needed".into()) };
         let [a, b, c] = [self.value(a, Type::B32)?, self.value(b, Type::B32)?, self.value(c, Type::B32)?];
@@ -278,8 +286,33 @@ impl Lower<'_> {
             (d, false),
             &[(a, false), (b, false), (c, false)],
             Box::new(move |[a, b, c]| {
-                let sum: i64 = (0..4).map(|place| byte(a, place, signed[0]) * byte(b, place, signed[1])).sum();
+                let sum: i64 = (0..parts)
+                    .map(|place| part(a, place, bits, signed[0]) * part(b, first_byte + place, 8, signed[1]))
+                    .sum();
                 c.wrapping_add(sum as u64) & 0xffff_ffff
+            }),
+        );
+        Ok(())
+    }
+
+    /// `vabsdiff4.u32.u32.u32`: the absolute differences of four bytes side by side; with `.add` their sum, and c.
+    fn differences_of_bytes(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        let add = op.take("add");
+        op.finish()?;
+        if op.types[..] != [Type::U32; 3] {
+            return Err("this form is not supported".into());
+        }
+        let [d, a, b, c] = operands else { return Err("four operands are needed".into()) };
+        let [a, b, c] = [self.value(a, Type::B32)?, self.value(b, Type::B32)?, self.value(c, Type::B32)?];
+        let d = self.result(d, Type::B32)?;
+        self.emit_per_lane(
+            (d, false),
+            &[(a, false), (b, false), (c, false)],
+            Box::new(move |[a, b, c]| {
+                let (a, b) = ((a as u32).to_le_bytes(), (b as u32).to_le_bytes());
+                let differences = [0, 1, 2, 3].map(|place| a[place].abs_diff(b[place]));
+                let sum = differences.iter().fold(c as u32, |sum, &byte| sum.wrapping_add(u32::from(byte)));
+                u64::from(if add { sum } else { u32::from_le_bytes(differences) })
             }),
         );
         Ok(())

@@ -440,7 +440,7 @@ impl<'a> Lower<'a> {
         match op.name {
             "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "mul24"
             | "mad24" | "addc" | "subc" | "madc" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2"
-            | "tanh" | "copysign" | "dp4a" | "dp2a" => self.arithmetic(op, operands),
+            | "tanh" | "copysign" | "dp4a" | "dp2a" | "vabsdiff4" => self.arithmetic(op, operands),
             "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind"
             | "brev" | "popc" | "clz" | "prmt" | "bmsk" | "szext" => self.bits(op, operands),
             "setp" | "set" | "selp" | "slct" | "testp" => self.compare(op, operands),

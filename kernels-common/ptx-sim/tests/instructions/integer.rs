@@ -131,6 +131,26 @@ fn dot_products_of_bytes() {
             sum + i64::from((a >> (8 * place)) as i8) * i64::from((b >> (8 * place)) as u8)
         }) as u64
     });
+    // Halves of a with bytes of the lower or the upper half of b.
+    check("dp2a.lo.s32.s32", &[Int(32); 3], Int(32), |[a, b, c]| {
+        let product = |place: u32| i64::from((a >> (16 * place)) as i16) * i64::from((b >> (8 * place)) as i8);
+        c.wrapping_add((product(0) + product(1)) as u64)
+    });
+    check("dp2a.hi.u32.s32", &[Int(32); 3], Int(32), |[a, b, c]| {
+        let product = |place: u32| i64::from((a >> (16 * place)) as u16) * i64::from((b >> (16 + 8 * place)) as i8);
+        c.wrapping_add((product(0) + product(1)) as u64)
+    });
+}
+
+#[test]
+fn differences_of_bytes() {
+    let byte = |x: u64, place: u32| (x >> (8 * place) & 0xff) as i64;
+    check("vabsdiff4.u32.u32.u32", &[Int(32); 3], Int(32), |[a, b, _]| {
+        (0..4).map(|place| ((byte(a, place) - byte(b, place)).unsigned_abs()) << (8 * place)).sum()
+    });
+    check("vabsdiff4.u32.u32.u32.add", &[Int(32); 3], Int(32), |[a, b, c]| {
+        (0..4).fold(c, |sum, place| sum + (byte(a, place) - byte(b, place)).unsigned_abs())
+    });
 }
 
 #[test]
