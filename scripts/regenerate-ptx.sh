@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes crates/*/ptx.
+# Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes crates/*/ptx, and the PTX that the
+# simulator's tests run, kernels-common/ptx-sim/tests/foreign.
 #
 #   bash scripts/regenerate-ptx.sh           writes
 #   bash scripts/regenerate-ptx.sh --check   writes too, but fails if anything differs from what was there
@@ -20,11 +21,12 @@ bash scripts/cuda-compiler.sh
 
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-# Copies all PTX below crates/ into a directory.
+foreign=kernels-common/ptx-sim/tests/foreign
+# Copies all PTX that this script makes into a directory.
 copy_ptx() {
-    (cd crates && find . -path '*/ptx/*.ptx' -type f) | sort | while read -r file; do
+    find crates "$foreign" \( -path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" \) -type f | sort | while read -r file; do
         mkdir -p "$1/$(dirname "$file")"
-        cp "crates/$file" "$1/$file"
+        cp "$file" "$1/$file"
     done
 }
 mkdir "$before/committed" "$before/generated"
@@ -43,6 +45,18 @@ fi
 env KERNELS_WRITE_PTX="$(date +%s.%N)" NVCC="$PWD/.cuda/toolkit/bin/nvcc" \
     cargo check --locked "${packages[@]}"
 
+# Each source for two compute capabilities, with the flags of nvcc's own that its line `// nvcc:` names. Names of files
+# lose their folders, which are not the same everywhere.
+rm -f "$foreign"/*.ptx
+for source in "$foreign"/*.cu; do
+    read -ra flags <<<"$(sed -n 's|^// nvcc: ||p' "$source")"
+    for arch in 75 80; do
+        ptx=${source%.cu}.sm_$arch.ptx
+        .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${flags[@]}" "$source" -o "$ptx"
+        sed -i -E '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' "$ptx"
+    done
+done
+
 copy_ptx "$before/generated"
 
 # `diff` answers 0 for no difference, 1 for some.
@@ -52,7 +66,7 @@ if [ "$status" -eq 0 ]; then
     echo "PTX is up to date: $(find "$before/generated" -name '*.ptx' | wc -l) files."
     exit
 fi
-written=$(cd "$before" && { diff -rqN committed generated || true; } | sed 's/.* and generated\(.*\) differ$/    crates\1/')
+written=$(cd "$before" && { diff -rqN committed generated || true; } | sed 's|.* and generated/\(.*\) differ$|    \1|')
 if [ "$check" = no ]; then
     printf 'PTX written; commit it with the sources:\n%s\n' "$written"
     exit
