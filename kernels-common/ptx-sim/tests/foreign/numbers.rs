@@ -47,8 +47,8 @@ fn word_results(a: u32, b: u32, c: u32) -> [u32; 32] {
     let overflows = sa == i32::MIN && sb == -1;
     let s = c & 31;
     [
-        (wide_a * wide_b >> 32) as u32,
-        (u64::from(a) * u64::from(b) >> 32) as u32,
+        ((wide_a * wide_b) >> 32) as u32,
+        ((u64::from(a) * u64::from(b)) >> 32) as u32,
         low24(sa).wrapping_mul(low24(sb)) as u32,
         (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff),
         a.leading_zeros(),
@@ -93,8 +93,8 @@ fn long_results(a: u64, b: u64) -> [u64; 20] {
         a.checked_rem(b).unwrap_or(b),
         if sb == 0 || overflows { a } else { (sa / sb) as u64 },
         if sb == 0 || overflows { b } else { (sa % sb) as u64 },
-        (wide_a * wide_b >> 64) as u64,
-        (i128::from(sa) * i128::from(sb) >> 64) as u64,
+        ((wide_a * wide_b) >> 64) as u64,
+        ((i128::from(sa) * i128::from(sb)) >> 64) as u64,
         u64::from(a.leading_zeros()),
         a.reverse_bits(),
         if a == 0 { 0 } else { u64::from(a.trailing_zeros()) + 1 },

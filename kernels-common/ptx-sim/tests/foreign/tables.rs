@@ -38,7 +38,7 @@ fn histograms() {
 fn hash_tables() {
     let n = 700usize;
     let slots = 512usize;
-    let keys = Random(2).list(n, |r| r.within(0, 299) as u32 * 0x0101_0101 & 0x7fff_ffff);
+    let keys = Random(2).list(n, |r| (r.within(0, 299) as u32 * 0x0101_0101) & 0x7fff_ffff);
     let mut counts = HashMap::<u32, u32>::new();
     for &key in &keys {
         *counts.entry(key).or_default() += 1;

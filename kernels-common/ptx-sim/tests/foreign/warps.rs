@@ -88,7 +88,7 @@ fn reductions_and_matches() {
         let (dx, out) = (device.upload(&x), device.allocate::<i32>(128));
         device.launch("reductions", launch(1, 128), Params::new().add(dx).add(out));
         let got = device.download::<i32>(out, 128);
-        for i in 0..128 {
+        for (i, &got) in got.iter().enumerate() {
             let members: Vec<i32> = (i / 32 * 32..i / 32 * 32 + 32).filter(|j| j % 4 != 1).map(|j| x[j]).collect();
             let (low, high) = (*members.iter().min().unwrap(), *members.iter().max().unwrap());
             let top = members.iter().map(|&x| x as u32).max().unwrap() as i32;
@@ -96,7 +96,7 @@ fn reductions_and_matches() {
                 ^ members.iter().fold(0, |some, x| some | x)
                 ^ members.iter().fold(0, |odd, x| odd ^ x);
             let sum = low.wrapping_add(high.wrapping_mul(3)).wrapping_add(top.wrapping_mul(5));
-            assert_eq!(got[i], if i % 4 == 1 { -1 } else { sum.wrapping_add(bits.wrapping_mul(7)) });
+            assert_eq!(got, if i % 4 == 1 { -1 } else { sum.wrapping_add(bits.wrapping_mul(7)) });
         }
 
         let (dx, out, wide) = (device.upload(&reals), device.allocate::<f64>(128), device.allocate::<i64>(128));
