@@ -94,7 +94,10 @@ pub enum Error {
     },
 
     /// The backend was left out when the program was compiled.
-    #[error("the device `{wanted}` needs the feature `{feature}` of kernels-common, which this build leaves out")]
+    #[error(
+        "the device `{wanted}` needs the feature `{feature}` of kernels-common, which this build leaves out. Enable it in \
+         Cargo.toml, or open another device"
+    )]
     BackendDisabled {
         /// The selector that was asked for.
         wanted: String,
@@ -117,7 +120,10 @@ pub enum Error {
     },
 
     /// A number of elements whose size in bytes, or whose launch, cannot be represented.
-    #[error("too large: {what} is {asked}, and at most {maximum} is possible")]
+    #[error(
+        "too large: {what} is {asked}, and at most {maximum} is possible. Split the work into parts, or take a variant \
+         whose threads take several elements each"
+    )]
     TooLarge {
         /// What is too large.
         what: &'static str,
@@ -128,7 +134,10 @@ pub enum Error {
     },
 
     /// Two things that must have equal lengths have not.
-    #[error("length mismatch: {what} has {found} elements where {expected} are needed")]
+    #[error(
+        "length mismatch: {what} has {found} elements where {expected} are needed. Pass a slice of that length: \
+         `buffer.slice(range)` takes a part of a longer one"
+    )]
     LengthMismatch {
         /// Which argument.
         what: &'static str,
@@ -139,7 +148,10 @@ pub enum Error {
     },
 
     /// A sub-range that does not lie within its slice.
-    #[error("range {start}..{end} does not lie within a slice of {len} elements")]
+    #[error(
+        "range {start}..{end} does not lie within a slice of {len} elements. Neither end may lie past {len}, nor the start \
+         past the end"
+    )]
     OutOfRange {
         /// First element of the range.
         start: usize,
@@ -236,11 +248,11 @@ pub enum Error {
     },
 
     /// The PTX text cannot be read.
-    #[error("cannot read PTX: {0}")]
+    #[error("cannot read PTX: {0}. Correct that place, or compile the kernel again")]
     PtxSyntax(#[from] ptx_sim::ptx::ParseError),
 
-    /// The driver refused the PTX.
-    #[error("the driver rejected module `{module}` (PTX {version}, target {target}): {reason}")]
+    /// The device, or its driver, refused the PTX.
+    #[error("module `{module}` (PTX {version}, target {target}) was rejected: {reason}")]
     PtxRejected {
         /// The module.
         module: String,
@@ -248,7 +260,7 @@ pub enum Error {
         version: String,
         /// Its `.target`.
         target: String,
-        /// The reason: the driver's JIT log where there is one, and what to do.
+        /// The reason and what to do, and the driver's JIT log where there is one.
         reason: String,
     },
 
@@ -268,7 +280,10 @@ pub enum Error {
     },
 
     /// The module has no such kernel.
-    #[error("module `{module}` has no kernel `{kernel}`; it has: {available}")]
+    #[error(
+        "module `{module}` has no kernel `{kernel}`; it has: {available}. Ask for a name as it stands in the PTX; \
+         `extern \"C\"` keeps that of the source"
+    )]
     UnknownKernel {
         /// The kernel that was asked for.
         kernel: String,
@@ -279,7 +294,10 @@ pub enum Error {
     },
 
     /// The arguments of a launch do not fit the kernel's parameters.
-    #[error("cannot launch `{kernel}`: {reason}. Its parameters are ({parameters})")]
+    #[error(
+        "cannot launch `{kernel}`: {reason}. Its parameters are ({parameters}): pass one value for each, of that size, and a \
+         slice for a pointer"
+    )]
     ArgumentMismatch {
         /// The kernel.
         kernel: String,
@@ -290,12 +308,14 @@ pub enum Error {
     },
 
     /// What was asked for is not possible on this device.
-    #[error("{device} does not support {what}")]
+    #[error("{device} does not support {what}. {instead}")]
     Unsupported {
         /// The device's name.
         device: String,
         /// What was asked for.
         what: &'static str,
+        /// What to do instead, as a sentence without its full stop.
+        instead: &'static str,
     },
 
     /// The simulator found a fault in a kernel.
@@ -303,11 +323,14 @@ pub enum Error {
     Fault(#[from] Box<ptx_sim::Fault>),
 
     /// The simulator cannot run a kernel.
-    #[error("the simulator cannot load it: {0}")]
+    #[error("the simulator cannot load the kernel: {0}")]
     SimulatorLoad(String),
 
-    /// An access of the host to simulated memory went wrong.
-    #[error("simulated memory: {0}")]
+    /// An access of the host to simulated memory went wrong. Safe code does not get here.
+    #[error(
+        "simulated memory: {0}. Check what was passed to `DeviceBuffer::from_raw`, and that nothing is used after \
+         `DeviceBuffer::into_raw`"
+    )]
     SimulatorMemory(String),
 
     /// Any other error of the CUDA driver.

@@ -106,7 +106,11 @@ impl Stream {
         let raw = cuda::number(stream.cu_stream());
         if raw == PER_THREAD {
             let device = device.properties().name.clone();
-            return Err(Error::Unsupported { device, what: "sharing the per-thread default stream" });
+            return Err(Error::Unsupported {
+                device,
+                what: "sharing the per-thread default stream",
+                instead: "Share the default stream of the context, or a stream of its `new_stream`",
+            });
         }
         Ok(Stream::from_raw(device, RawStream(raw), Some(stream)))
     }

@@ -6,6 +6,7 @@ use ptx_sim::ptx::{KernelSignature, Module as Outline, Param};
 
 use crate::argument::{Argument, ArgumentKind, Arguments};
 use crate::backend::{Backend, KernelLimits, RawKernel, RawModule};
+use crate::device::Properties;
 use crate::error::{Error, Result};
 use crate::launch::LaunchConfig;
 use crate::stream::Stream;
@@ -86,6 +87,7 @@ impl LoadedModule {
             .iter()
             .map(|&kernel| outline.kernel(kernel).cloned().ok_or_else(|| unknown_kernel(kernel, &outline)))
             .collect::<Result<Vec<_>>>()?;
+        check_target(&outline, backend.properties())?;
         let raw = backend.load(name, &outline.select(kernels)?)?;
         let mut module = Self { backend: Arc::clone(backend), raw, kernels: Vec::with_capacity(kernels.len()) };
         for signature in signatures {
@@ -103,6 +105,26 @@ impl Drop for LoadedModule {
         // backend finishes first: unloading waits for it.
         unsafe { self.backend.unload(self.raw) }
     }
+}
+
+/// Refuses a text for a newer target than the device. The driver would too, but need not say why.
+fn check_target(outline: &Outline, device: &Properties) -> Result<()> {
+    let target = outline.target();
+    let (needed, has) = (target.capability, device.capability);
+    if needed <= has {
+        return Ok(());
+    }
+    let name = format!("sm_{}{}{}", needed.0, needed.1, target.suffix.map(String::from).unwrap_or_default());
+    Err(Error::PtxRejected {
+        module: outline.name().to_owned(),
+        version: format!("{}.{}", outline.version().0, outline.version().1),
+        reason: format!(
+            "target {name} is for compute capability {}.{} and later, and {} has {}.{}: compile the kernel for sm_{}{} or \
+             less",
+            needed.0, needed.1, device.name, has.0, has.1, has.0, has.1
+        ),
+        target: name,
+    })
 }
 
 fn unknown_kernel(kernel: &str, outline: &Outline) -> Error {
@@ -260,7 +282,11 @@ impl Kernel {
         if config.cooperative {
             let device = self.stream.device().properties();
             if !device.cooperative_launch {
-                return Err(Error::Unsupported { device: device.name.clone(), what: "cooperative launches" });
+                return Err(Error::Unsupported {
+                    device: device.name.clone(),
+                    what: "cooperative launches",
+                    instead: "Launch the kernel once for each part between two grid barriers",
+                });
             }
             let maximum = u64::from(self.resident_blocks(threads as u32, config.shared_bytes)?);
             if config.blocks() > maximum {

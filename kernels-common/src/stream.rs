@@ -114,7 +114,11 @@ impl Stream {
     pub fn wait(&self, event: &Event) -> Result<()> {
         if event.device != *self.device() {
             let device = self.device().properties().name.clone();
-            return Err(Error::Unsupported { device, what: "waiting for an event of another device" });
+            return Err(Error::Unsupported {
+                device,
+                what: "waiting for an event of another device",
+                instead: "Let the host wait with `Event::synchronize`, and copy through the host",
+            });
         }
         self.backend().wait(self.raw(), event.raw)
     }
@@ -201,7 +205,11 @@ impl Stream {
         let device = self.device().properties();
         if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
             let device = device.name.clone();
-            return Err(Error::Unsupported { device, what: "work on a stream that somebody else is capturing" });
+            return Err(Error::Unsupported {
+                device,
+                what: "work on a stream that somebody else is capturing",
+                instead: "End the capture first, or use another stream",
+            });
         }
         if device.concurrent_managed_access {
             return work(self.backend(), self.raw());
@@ -308,7 +316,11 @@ impl Event {
         // The handle of one device means nothing to another, whose driver would take it for a pointer.
         if start.device != self.device {
             let device = self.device.properties().name.clone();
-            return Err(Error::Unsupported { device, what: "measuring time from an event of another device" });
+            return Err(Error::Unsupported {
+                device,
+                what: "measuring time from an event of another device",
+                instead: "Record both events on streams of one `Device`",
+            });
         }
         self.device.inner.backend.elapsed_ms(start.raw, self.raw)
     }

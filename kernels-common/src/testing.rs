@@ -1,13 +1,19 @@
-//! What the tests of kernel crates share: the devices to run on, and inputs that are likely to break something.
+//! What the tests of kernel crates share: the devices to run on, inputs that are likely to break something, and a second
+//! opinion on sums.
 
+pub mod pairwise;
 pub mod sums;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
 use crate::device::Device;
 use crate::element::Element;
+use crate::error::Result;
+use crate::memory::DeviceBuffer;
+use crate::stream::Stream;
 
 /// The devices to test on: the one that `KERNELS_DEVICE` names, or else the simulator, the simulator with a shuffled
 /// schedule and a later compute capability, and every GPU that is there.
@@ -26,6 +32,70 @@ pub fn devices() -> &'static [Device] {
         devices.extend((0..).map_while(|ordinal| Device::open(&format!("cuda:{ordinal}")).ok()));
         devices
     })
+}
+
+/// The GPU for tests of what only a GPU has: the one that `KERNELS_DEVICE` names, or else the first. `None`, and a line
+/// that says why, where there is none or `KERNELS_DEVICE` names the simulator.
+///
+/// # Panics
+/// If `KERNELS_DEVICE` names a GPU that cannot be opened: a test that was told to use it must not pass without.
+#[must_use]
+pub fn gpu() -> Option<Device> {
+    let named = std::env::var(Device::SELECTOR_VARIABLE).unwrap_or_default();
+    if named.starts_with("sim") {
+        println!("skipped: {}={named}", Device::SELECTOR_VARIABLE);
+        return None;
+    }
+    let is_named = named.starts_with("cuda");
+    match Device::open(if is_named { &named } else { "cuda" }) {
+        Ok(device) => Some(device),
+        Err(error) if is_named => panic!("{}={named}: {error}", Device::SELECTOR_VARIABLE),
+        Err(error) => {
+            println!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// How many bytes past a multiple of 16 a slice starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset(usize);
+
+impl Offset {
+    /// The offset in elements of type `T`, rounded down.
+    #[must_use]
+    pub const fn elements<T: Element>(self) -> usize {
+        self.0 / size_of::<T>()
+    }
+}
+
+/// Offsets that misalign, from 0 to 16 bytes: 16 is aligned again, one packet on.
+pub fn offsets() -> impl Strategy<Value = Offset> {
+    (0usize..=16).prop_map(Offset)
+}
+
+/// Every place within a packet of 16 bytes at which a slice of `T` can start, in elements.
+#[must_use]
+pub const fn every_offset<T: Element>() -> Range<usize> {
+    0..16 / size_of::<T>()
+}
+
+/// Numbers of threads of a block, from 1 to 1024, with a liking for whole warps, for those beside one, and for sizes
+/// that are no powers of two.
+pub fn block_sizes() -> impl Strategy<Value = u32> {
+    let edges = [1u32, 31, 32, 33, 45, 48, 64, 96, 128, 255, 256, 257, 512, 768, 1023, 1024];
+    prop_oneof![2 => proptest::sample::select(edges.to_vec()), 1 => 1u32..=1024]
+}
+
+/// Uploads `values` so that the first lies `offset` elements into the buffer. The last is the buffer's last: on the
+/// simulator a read past the end is a fault.
+///
+/// # Errors
+/// As [`Stream::upload`].
+pub fn upload_at<T: Element>(stream: &Stream, values: &[T], offset: usize) -> Result<DeviceBuffer<T>> {
+    let mut padded = vec![T::from_f64(77.0); offset];
+    padded.extend_from_slice(values);
+    stream.upload(&padded)
 }
 
 /// Lengths from 0 through several virtual blocks, with a liking for those beside a power of two, a warp, a block of

@@ -1,4 +1,5 @@
-//! Sharing contexts, streams and memory with cudarc. Needs a GPU; without one each test says so and ends.
+//! Sharing contexts, streams and memory with cudarc. Needs a GPU; without one each test says so and ends, unless
+//! `KERNELS_DEVICE` asks for one.
 
 #![cfg(feature = "cuda")]
 
@@ -14,6 +15,7 @@ use kernels_common::launch::LaunchConfig;
 use kernels_common::memory::{DeviceBuffer, SliceMut};
 use kernels_common::module::{self, Kernel};
 use kernels_common::stream::Stream;
+use kernels_common::testing;
 
 /// Adds one to an element, after a million steps that keep the stream busy for some milliseconds: whoever does not wait
 /// sees the old value.
@@ -55,25 +57,22 @@ struct Theirs {
 
 fn theirs() -> Option<Theirs> {
     // This says why there is no GPU; cudarc would panic where there is no driver.
-    if let Err(error) = Device::open("cuda") {
-        println!("skipped: {error}");
-        return None;
-    }
-    let context = CudaContext::new(0).unwrap();
+    let ordinal = testing::gpu()?.to_cudarc().unwrap().ordinal();
+    let context = CudaContext::new(ordinal).unwrap();
     let stream = context.new_stream().unwrap();
     let device = Device::from_cudarc(Arc::clone(&context)).unwrap();
     Some(Theirs { context, stream, device })
 }
 
-/// Another context of the first GPU. Cudarc makes one by itself only for some versions of CUDA.
-fn second_context() -> Arc<CudaContext> {
+/// Another context of the same GPU. Cudarc makes one by itself only for some versions of CUDA.
+fn second_context(first: &CudaContext) -> Arc<CudaContext> {
     type Create = unsafe extern "C" fn(*mut CUcontext, u32, CUdevice) -> i32;
     // SAFETY: the function has this type. It gives a context of the device that nobody else owns.
     unsafe {
         let create = culib().get::<Create>("cuCtxCreate_v2").unwrap();
         let mut context = null_mut();
-        assert_eq!(create(&mut context, 0, 0), 0);
-        CudaContext::from_raw_context(0, 0, context).unwrap()
+        assert_eq!(create(&mut context, 0, first.cu_device()), 0);
+        CudaContext::from_raw_context(first.ordinal(), first.cu_device(), context).unwrap()
     }
 }
 
@@ -126,9 +125,32 @@ fn the_default_streams() {
 }
 
 #[test]
+fn a_copy_on_the_default_stream_is_seen_by_a_kernel_on_another() {
+    const LEN: usize = 100_000;
+    let Some(Theirs { context, device, .. }) = theirs() else { return };
+    let default = Stream::from_cudarc(&device, context.default_stream()).unwrap();
+    let ours = device.stream().unwrap();
+    let kernel = slow_increment(&ours);
+    let mut host = vec![0u32; LEN];
+    let mut x = default.alloc_zeros::<u32>(LEN).unwrap();
+    for round in 0..100 {
+        host.fill(round);
+        default
+            .scope(|scope| {
+                scope.copy_to_device(&host, x.as_slice_mut())?;
+                x.move_to(&ours)?;
+                increment(&kernel, x.slice_mut(LEN - 1..)?)
+            })
+            .unwrap();
+        assert_eq!(x.slice(LEN - 2..).unwrap().download().unwrap(), [round, round + 1]);
+        x.move_to(&default).unwrap();
+    }
+}
+
+#[test]
 fn another_context_is_refused() {
-    let Some(Theirs { device, .. }) = theirs() else { return };
-    let theirs = second_context().new_stream().unwrap();
+    let Some(Theirs { context, device, .. }) = theirs() else { return };
+    let theirs = second_context(&context).new_stream().unwrap();
     let slice = theirs.clone_htod(&[1.0f32]).unwrap();
     let ours = device.stream().unwrap();
 
@@ -235,7 +257,7 @@ fn a_reading_loan_holds_up_later_writes() {
 fn a_loan_between_two_objects_of_one_context() {
     // The primary context, held by cudarc twice: events must be tracked by the one that the slice knows.
     let Some(Theirs { stream: theirs, context, .. }) = theirs() else { return };
-    let device = Device::open("cuda").unwrap();
+    let device = testing::gpu().unwrap();
     let ours = device.stream().unwrap();
     let kernel = slow_increment(&ours);
     let beside = context.new_stream().unwrap();
@@ -272,11 +294,9 @@ fn a_loan_ends_with_a_fence_when_its_work_panics_or_fails() {
 
 #[test]
 fn the_fences_of_a_loan_do_not_need_event_tracking() {
-    if theirs().is_none() {
-        return;
-    }
+    let Some(Theirs { context, .. }) = theirs() else { return };
     // A context object of its own: what is switched off here stays on elsewhere.
-    let context = CudaContext::new(0).unwrap();
+    let context = CudaContext::new(context.ordinal()).unwrap();
     // SAFETY: below, the slice is used on its own stream only, and on others by loans.
     unsafe { context.disable_event_tracking() };
     let theirs = context.new_stream().unwrap();

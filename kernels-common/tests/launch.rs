@@ -168,7 +168,7 @@ fn an_unknown_kernel_is_named_and_the_known_ones_listed() {
     for device in devices() {
         let stream = device.stream().unwrap();
         let error = module::load_text(&stream, "scale.ptx", SCALE, ["no_such"]).unwrap_err().to_string();
-        assert_eq!(error, "module `scale.ptx` has no kernel `no_such`; it has: scale, stray");
+        assert!(error.starts_with("module `scale.ptx` has no kernel `no_such`; it has: scale, stray. "), "{error}");
     }
 }
 

@@ -242,10 +242,11 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::AbsentLane { lane, members, present } => write!(
                 f,
-                "absent lane: lane {lane} is needed (member mask {members:#010x}) but only lanes {present:#010x} take part"
+                "absent lane: lane {lane} is needed (member mask {members:#010x}) but only lanes {present:#010x} take part; \
+                 a mask must name the lanes that are there, and no others"
             ),
             FaultKind::Deadlock { waiting } => {
-                write!(f, "deadlock: no thread can go on")?;
+                write!(f, "deadlock: no thread can go on, each waits for others that do not come")?;
                 list(f, waiting)
             }
             FaultKind::Budget { instructions } => write!(
@@ -253,8 +254,12 @@ impl fmt::Display for FaultKind {
                 "budget exceeded: {instructions} warp instructions executed; the kernel hangs (a loop that waits for a \
                  block that is not resident needs a cooperative launch), or the budget is too small for it"
             ),
-            FaultKind::Trap => f.write_str("trap: the kernel executed `trap`"),
-            FaultKind::CallDepth { depth } => write!(f, "call stack overflow: {depth} nested calls"),
+            FaultKind::Trap => {
+                f.write_str("trap: the kernel executed `trap`, as `__trap()` and a failed `assert` make it do")
+            }
+            FaultKind::CallDepth { depth } => {
+                write!(f, "call stack overflow: {depth} nested calls; the recursion is too deep, or does not end")
+            }
             FaultKind::BadOperand(text) => write!(f, "bad operand: {text}"),
             FaultKind::BadLaunch(text) => write!(f, "bad launch: {text}"),
         }

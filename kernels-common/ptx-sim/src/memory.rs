@@ -26,7 +26,9 @@ const REMEMBERED: usize = 4096;
 #[non_exhaustive]
 pub enum MemoryError {
     /// The device, or the host that simulates it, has not that much memory left.
-    #[error("out of simulated device memory: asked for {asked} bytes, {free} are free")]
+    #[error(
+        "out of simulated device memory: asked for {asked} bytes, {free} are free. Free some, or raise `Config::memory`"
+    )]
     OutOfMemory {
         /// Bytes asked for.
         asked: u64,

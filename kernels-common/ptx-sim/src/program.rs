@@ -27,7 +27,10 @@ pub enum LoadError {
         known: Vec<Arc<str>>,
     },
     /// An instruction, or a form of one, that the simulator does not have.
-    #[error("{module}:{}:{}: `{opcode}` in `{function}`: {message}", .span.line, .span.column)]
+    #[error(
+        "{module}:{}:{}: `{opcode}` in `{function}`: {message}. Write it in another way, or run the kernel on a GPU",
+        .span.line, .span.column
+    )]
     Unsupported {
         /// The module.
         module: Arc<str>,
@@ -51,7 +54,10 @@ pub enum LoadError {
         error: MemoryError,
     },
     /// A variable that the module only declares.
-    #[error("module `{module}` declares the variable `{variable}` without defining it")]
+    #[error(
+        "module `{module}` declares the variable `{variable}` without defining it. Define it there: a module is loaded by \
+         itself"
+    )]
     External {
         /// The module.
         module: Arc<str>,

@@ -81,15 +81,6 @@ fn is_about_the_text(code: c_uint) -> bool {
 fn cause(code: c_uint, text: &str, device: &Properties) -> String {
     let (major, minor) = device.driver;
     let (device_major, device_minor) = device.capability;
-    let target = directive(text, ".target");
-    let needed = target_number(target).map(|number| (number / 10, number % 10));
-    if let Some((needed_major, needed_minor)) = needed.filter(|&needed| needed > device.capability) {
-        return format!(
-            "target {target} is for compute capability {needed_major}.{needed_minor} and later, and {} has \
-             {device_major}.{device_minor}: compile the kernel for sm_{device_major}{device_minor} or less",
-            device.name
-        );
-    }
     match code {
         UNSUPPORTED_PTX_VERSION => format!(
             "this driver supports CUDA {major}.{minor}, which cannot read PTX {} yet: update the NVIDIA driver, or compile \
@@ -98,7 +89,7 @@ fn cause(code: c_uint, text: &str, device: &Properties) -> String {
         ),
         NO_BINARY_FOR_GPU => format!(
             "nothing in it can run on {}, of compute capability {device_major}.{device_minor}: compile the kernel for \
-             sm_{device_major}{device_minor} or less",
+             sm_{device_major}{device_minor}, or an earlier target without `a` or `f`",
             device.name
         ),
         JIT_COMPILER_NOT_FOUND => "the driver's PTX compiler (libnvidia-ptxjitcompiler) was not found: reinstall the \
@@ -114,13 +105,6 @@ fn cause(code: c_uint, text: &str, device: &Properties) -> String {
 /// The argument of the first line that starts with `name`.
 fn directive<'a>(text: &'a str, name: &str) -> &'a str {
     text.lines().find_map(|line| line.trim_start().strip_prefix(name)).map_or("missing", str::trim)
-}
-
-/// The number in `sm_90`, `sm_90a` or `sm_90, debug`.
-fn target_number(target: &str) -> Option<u32> {
-    let digits = target.strip_prefix("sm_")?;
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].parse().ok()
 }
 
 /// The text in a log buffer, without its blank lines.
@@ -172,9 +156,7 @@ mod tests {
     fn reads_version_and_target() {
         let text = "//\n// Generated\n//\n.version 8.0\n.target sm_90a, debug // Hopper\n.address_size 64\n";
         assert_eq!(directive(text, ".version"), "8.0");
-        assert_eq!(target_number(directive(text, ".target")), Some(90));
-        assert_eq!(target_number("sm_120"), Some(120));
-        assert_eq!(target_number("compute_75"), None);
+        assert_eq!(directive(text, ".target"), "sm_90a, debug // Hopper");
         assert_eq!(directive("nothing", ".version"), "missing");
     }
 

@@ -93,8 +93,8 @@ impl Cuda {
         Ok(self.driver)
     }
 
-    fn unsupported(&self, what: &'static str) -> Error {
-        Error::Unsupported { device: self.properties.name.clone(), what }
+    fn unsupported(&self, what: &'static str, instead: &'static str) -> Error {
+        Error::Unsupported { device: self.properties.name.clone(), what, instead }
     }
 }
 
@@ -259,7 +259,7 @@ impl Backend for Cuda {
         const ATTACH_GLOBAL: c_uint = 1;
         const ATTACH_HOST: c_uint = 2;
         if !self.managed_memory {
-            return Err(self.unsupported("unified memory"));
+            return Err(self.unsupported("unified memory", "Use pinned memory, or copy to device memory"));
         }
         let driver = self.bind()?;
         let flags = if attach_host { ATTACH_HOST } else { ATTACH_GLOBAL };
@@ -291,7 +291,7 @@ impl Backend for Cuda {
             if self.properties.concurrent_managed_access {
                 return Ok(());
             }
-            return Err(self.unsupported("unified memory on the default stream"));
+            return Err(self.unsupported("unified memory on the default stream", "Allocate it on another stream"));
         }
         // SAFETY: the stream and the memory are alive. Length 0: all of it.
         unsafe { self.bind()?.stream_attach(stream(raw), memory.device, 0, ATTACH_SINGLE) }
