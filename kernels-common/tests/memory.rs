@@ -1,9 +1,104 @@
 //! Buffers, slices and copies, on every device present.
 
-use kernels_common::error::{Error, MemoryKind};
-use kernels_common::memory::{Attach, PinnedBuffer, PinnedKind, UnifiedBuffer};
+use kernels_common::device::{BackendKind, Device};
+use kernels_common::error::{Error, MemoryKind, Result};
+use kernels_common::launch::LaunchConfig;
+use kernels_common::memory::{Attach, DeviceBuffer, PinnedBuffer, PinnedKind, Slice, SliceMut, UnifiedBuffer};
+use kernels_common::module::{self, Kernel};
+use kernels_common::stream::Stream;
 use kernels_common::testing::devices;
 use proptest::prelude::*;
+
+/// Memory of every kind, one type for all.
+#[derive(Debug)]
+enum Memory<T> {
+    Device(DeviceBuffer<T>),
+    Pinned(PinnedBuffer<T>),
+    Unified(UnifiedBuffer<T>),
+}
+
+impl<T: bytemuck::Pod> Memory<T> {
+    /// One of each kind, all bytes zero.
+    fn of_every_kind(stream: &Stream, len: usize) -> Vec<Memory<T>> {
+        let pinned = [PinnedKind::Cached, PinnedKind::WriteCombined]
+            .map(|kind| Memory::Pinned(PinnedBuffer::zeros(stream, len, kind).unwrap()));
+        let unified = [Attach::Global, Attach::Host]
+            .map(|attach| Memory::Unified(UnifiedBuffer::zeros(stream, len, attach).unwrap()));
+        let device = Memory::Device(stream.alloc_zeros(len).unwrap());
+        [device].into_iter().chain(pinned).chain(unified).collect()
+    }
+
+    fn slice(&self) -> Slice<'_, T> {
+        match self {
+            Memory::Device(buffer) => buffer.as_slice(),
+            Memory::Pinned(buffer) => buffer.as_slice(),
+            Memory::Unified(buffer) => buffer.as_slice(),
+        }
+    }
+
+    fn slice_mut(&mut self) -> SliceMut<'_, T> {
+        match self {
+            Memory::Device(buffer) => buffer.as_slice_mut(),
+            Memory::Pinned(buffer) => buffer.as_slice_mut(),
+            Memory::Unified(buffer) => buffer.as_slice_mut(),
+        }
+    }
+
+    /// Writes as the host writes to such memory.
+    fn set(&mut self, values: &[T]) -> Result<()> {
+        match self {
+            Memory::Device(buffer) => buffer.as_slice_mut().copy_from(values),
+            Memory::Pinned(buffer) => buffer.host_mut().map(|host| host.copy_from_slice(values)),
+            Memory::Unified(buffer) => buffer.host_mut().map(|mut host| host.copy_from_slice(values)),
+        }
+    }
+
+    /// Reads as the host reads such memory.
+    fn get(&self) -> Result<Vec<T>> {
+        match self {
+            Memory::Device(buffer) => buffer.download(),
+            Memory::Pinned(buffer) => buffer.host().map(<[T]>::to_vec),
+            Memory::Unified(buffer) => buffer.host().map(|host| host.to_vec()),
+        }
+    }
+}
+
+/// `double(x: *u32, n: u32)`: x[i] += x[i], one element a thread of one block.
+const DOUBLE: &str = "\
+.version 6.4
+.target sm_75
+.address_size 64
+
+.visible .entry double(.param .u64 .ptr .global .align 4 x, .param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %tid.x;
+    setp.ge.u32 %p1, %r2, %r1;
+    @%p1 ret;
+    mul.wide.u32 %rd2, %r2, 4;
+    add.u64 %rd2, %rd1, %rd2;
+    ld.global.u32 %r3, [%rd2];
+    add.u32 %r3, %r3, %r3;
+    st.global.u32 [%rd2], %r3;
+    ret;
+}
+";
+
+fn double(stream: &Stream) -> Kernel {
+    let [kernel] = module::load_text(stream, "double.ptx", DOUBLE, ["double"]).unwrap();
+    kernel
+}
+
+fn run_double(kernel: &Kernel, x: SliceMut<'_, u32>) -> Result<()> {
+    let n = x.len() as u32;
+    assert!(n <= 1024);
+    // SAFETY: x has n elements.
+    unsafe { kernel.launch(LaunchConfig::linear(1, 1024), (x, n)) }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
@@ -43,44 +138,130 @@ proptest! {
 
 #[test]
 fn nothing_is_a_fine_length() {
+    fn check<T: bytemuck::Pod + PartialEq + std::fmt::Debug>(stream: &Stream) {
+        let len = |memory: &Memory<T>| match memory {
+            Memory::Device(buffer) => (buffer.len(), buffer.is_empty()),
+            Memory::Pinned(buffer) => (buffer.len(), buffer.is_empty()),
+            Memory::Unified(buffer) => (buffer.len(), buffer.is_empty()),
+        };
+        let (mut empty, mut full) = (Memory::<T>::of_every_kind(stream, 0), Memory::<T>::of_every_kind(stream, 8));
+        for memory in &mut empty {
+            assert_eq!((len(memory), memory.slice().len()), ((0, true), 0));
+            memory.set(&[]).unwrap();
+            memory.slice_mut().fill_zero().unwrap();
+            memory.slice_mut().copy_from(&[]).unwrap();
+            memory.slice().copy_to(&mut []).unwrap();
+            assert!(memory.get().unwrap().is_empty() && memory.slice().download().unwrap().is_empty());
+            stream
+                .scope(|scope| {
+                    scope.copy_to_device(&[], memory.slice_mut())?;
+                    scope.copy_to_host(memory.slice(), &mut [])
+                })
+                .unwrap();
+        }
+        // From and to every kind, and from and to no elements of some.
+        for from in empty.iter().chain(&full) {
+            for to in &mut Memory::<T>::of_every_kind(stream, 0) {
+                to.slice_mut().copy_from_slice(from.slice().slice(..0).unwrap()).unwrap();
+            }
+            for to in &mut Memory::<T>::of_every_kind(stream, 8) {
+                for place in [0, 3, 8] {
+                    let to = to.slice_mut().slice_mut(place..place).unwrap();
+                    let from = from.slice().slice(from.slice().len()..).unwrap();
+                    { to }.copy_from_slice(from).unwrap();
+                }
+                assert_eq!(to.get().unwrap(), [T::zeroed(); 8]);
+            }
+        }
+        for memory in &mut full {
+            memory.slice_mut().slice_mut(8..).unwrap().copy_from(&[]).unwrap();
+            memory.slice_mut().slice_mut(4..4).unwrap().fill_zero().unwrap();
+            assert!(memory.slice().slice(8..).unwrap().download().unwrap().is_empty());
+            // As many as are there, or none: not one for nothing.
+            assert!(matches!(memory.slice_mut().copy_from(&[]), Err(Error::LengthMismatch { .. })));
+        }
+        for attach in [Attach::Global, Attach::Host] {
+            let unified = UnifiedBuffer::<T>::zeros(stream, 0, attach).unwrap();
+            unified.prefetch_to_device().unwrap();
+            unified.prefetch_to_host().unwrap();
+        }
+        assert!(stream.upload::<T>(&[]).unwrap().download().unwrap().is_empty());
+        assert!(stream.alloc_uninit::<T>(0).unwrap().download().unwrap().is_empty());
+    }
     for device in devices() {
-        let stream = device.stream().unwrap();
-        let mut buffer = stream.upload::<f32>(&[]).unwrap();
-        assert!(buffer.is_empty() && buffer.download().unwrap().is_empty());
-        buffer.as_slice_mut().fill_zero().unwrap();
-        buffer.slice_mut(0..0).unwrap().copy_from(&[]).unwrap();
-        let mut pinned = PinnedBuffer::<f64>::zeros(&stream, 0, PinnedKind::Cached).unwrap();
-        assert!(pinned.host().unwrap().is_empty() && pinned.host_mut().unwrap().is_empty());
-        let mut unified = UnifiedBuffer::<u32>::zeros(&stream, 0, Attach::Global).unwrap();
-        assert!(unified.host().unwrap().is_empty() && unified.host_mut().unwrap().is_empty());
-        unified.prefetch_to_device().unwrap();
-        stream
-            .scope(|scope| {
-                scope.copy_to_device(&[], buffer.as_slice_mut())?;
-                scope.copy_to_host(buffer.as_slice(), &mut [])
-            })
-            .unwrap();
+        let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+        check::<u8>(&stream);
+        check::<f64>(&stream);
+        let mut buffer = stream.alloc_zeros::<f32>(0).unwrap();
+        buffer.move_to(&other).unwrap();
+        let (address, len) = buffer.into_raw();
+        // SAFETY: there are no elements, so there is no memory.
+        drop(unsafe { DeviceBuffer::<f32>::from_raw(&stream, address, len) });
+        stream.synchronize().unwrap();
     }
 }
 
 #[test]
 fn sizes_that_do_not_fit_are_typed_errors() {
+    fn too_large<T: bytemuck::Pod>(stream: &Stream, len: usize) {
+        let check = |error: Error| match error {
+            Error::TooLarge { asked, maximum, .. } => {
+                assert_eq!(asked, len as u64);
+                assert_eq!(maximum, isize::MAX as u64 / size_of::<T>() as u64);
+            }
+            error => panic!("{error:?}"),
+        };
+        check(stream.alloc_uninit::<T>(len).map(drop).unwrap_err());
+        check(stream.alloc_zeros::<T>(len).map(drop).unwrap_err());
+        for kind in [PinnedKind::Cached, PinnedKind::WriteCombined] {
+            check(PinnedBuffer::<T>::zeros(stream, len, kind).map(drop).unwrap_err());
+        }
+        for attach in [Attach::Global, Attach::Host] {
+            check(UnifiedBuffer::<T>::zeros(stream, len, attach).map(drop).unwrap_err());
+        }
+    }
+    /// More than any device or host has.
+    const PEBIBYTE: usize = 1 << 50;
     for device in devices() {
         let stream = device.stream().unwrap();
-        assert!(matches!(stream.alloc_uninit::<f32>(usize::MAX / 2), Err(Error::TooLarge { .. })));
-        assert!(matches!(stream.alloc_uninit::<f64>(usize::MAX / 8), Err(Error::TooLarge { .. })));
-        assert!(matches!(
-            PinnedBuffer::<f64>::zeros(&stream, usize::MAX, PinnedKind::Cached),
-            Err(Error::TooLarge { .. })
-        ));
-        // More than any device has: 2^50 bytes.
-        match stream.alloc_uninit::<u8>(1 << 50) {
-            Err(Error::OutOfMemory { memory: MemoryKind::Device, bytes, .. }) => assert_eq!(bytes, 1 << 50),
-            other => panic!("{other:?}"),
+        // The first wraps around to nearly nothing in bytes, the second to exactly nothing.
+        too_large::<f32>(&stream, usize::MAX / 2);
+        too_large::<f32>(&stream, 1 << (usize::BITS - 2));
+        too_large::<f64>(&stream, usize::MAX / 8);
+        too_large::<u8>(&stream, usize::MAX);
+
+        let refused = |error: Error, kind: MemoryKind| match error {
+            Error::OutOfMemory { memory, bytes, .. } => assert_eq!((memory, bytes), (kind, PEBIBYTE as u64)),
+            error => panic!("{error:?}"),
+        };
+        refused(stream.alloc_uninit::<u8>(PEBIBYTE).unwrap_err(), MemoryKind::Device);
+        for kind in [PinnedKind::Cached, PinnedKind::WriteCombined] {
+            refused(PinnedBuffer::<u8>::zeros(&stream, PEBIBYTE, kind).unwrap_err(), MemoryKind::Pinned);
         }
-        let eight_mib = stream.alloc_uninit::<i64>(1 << 20).unwrap();
-        assert_eq!(eight_mib.len(), 1 << 20);
+        // A driver may hand out more unified memory than there is, so this is for the simulator.
+        if device.properties().backend == BackendKind::Sim {
+            for attach in [Attach::Global, Attach::Host] {
+                refused(UnifiedBuffer::<u8>::zeros(&stream, PEBIBYTE, attach).unwrap_err(), MemoryKind::Unified);
+            }
+        }
+        // Nothing was broken by it.
+        assert_eq!(stream.upload(&[1u8, 2]).unwrap().download().unwrap(), [1, 2]);
     }
+}
+
+#[test]
+fn a_size_in_bytes_is_length_times_size() {
+    let device = Device::open("sim:memory=8388608").unwrap();
+    let stream = device.stream().unwrap();
+    let eight_mib = stream.alloc_zeros::<i64>(1 << 20).unwrap();
+    assert_eq!(device.memory_info().unwrap(), (0, 8 << 20));
+    assert_eq!(eight_mib.slice((1 << 20) - 1..).unwrap().download().unwrap(), [0]);
+    match stream.alloc_uninit::<u8>(1) {
+        Err(Error::OutOfMemory { memory: MemoryKind::Device, bytes: 1, free: Some(0) }) => {}
+        other => panic!("{other:?}"),
+    }
+    drop(eight_mib);
+    assert_eq!(device.memory_info().unwrap(), (8 << 20, 8 << 20));
 }
 
 #[test]
@@ -104,34 +285,73 @@ fn ranges_are_checked() {
 }
 
 #[test]
-fn pinned_and_unified_memory_take_part_in_every_copy() {
-    let values: Vec<i32> = (0..1000).collect();
+fn every_kind_of_memory_copies_to_every_kind() {
     for device in devices() {
         let stream = device.stream().unwrap();
-        for kind in [PinnedKind::Cached, PinnedKind::WriteCombined] {
-            let mut pinned = PinnedBuffer::<i32>::zeros(&stream, 1000, kind).unwrap();
-            assert!(pinned.host().unwrap().iter().all(|&value| value == 0));
-            pinned.host_mut().unwrap().copy_from_slice(&values);
-            let mut buffer = stream.alloc_uninit::<i32>(1000).unwrap();
-            // Asynchronous; the write to the pinned source afterwards waits for it.
-            buffer.as_slice_mut().copy_from_slice(pinned.as_slice()).unwrap();
-            pinned.host_mut().unwrap()[999] = -1;
-            assert_eq!(buffer.download().unwrap(), values);
-            pinned.as_slice_mut().copy_from_slice(buffer.as_slice()).unwrap();
-            assert_eq!(pinned.host().unwrap(), values);
+        for len in [1, 1000] {
+            let values: Vec<i32> = (0..len).collect();
+            let mut sources = Memory::<i32>::of_every_kind(&stream, len as usize);
+            for from in &mut sources {
+                assert_eq!(from.get().unwrap(), vec![0; len as usize], "{from:?}");
+                from.set(&values).unwrap();
+                for to in &mut Memory::<i32>::of_every_kind(&stream, len as usize) {
+                    // Asynchronous; the write to the source afterwards waits for it.
+                    to.slice_mut().copy_from_slice(from.slice()).unwrap();
+                    from.set(&vec![-1; len as usize]).unwrap();
+                    assert_eq!(to.get().unwrap(), values, "{from:?} to {to:?}");
+                    from.set(&values).unwrap();
+                    assert_eq!(to.slice().download().unwrap(), values);
+                    to.slice_mut().fill_zero().unwrap();
+                    assert_eq!(to.get().unwrap(), vec![0; len as usize]);
+                }
+            }
         }
+    }
+}
+
+#[test]
+fn kernels_use_every_kind_of_memory() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let kernel = double(&stream);
+        for memory in &mut Memory::<u32>::of_every_kind(&stream, 1000) {
+            memory.set(&(0..1000).collect::<Vec<_>>()).unwrap();
+            run_double(&kernel, memory.slice_mut().slice_mut(1..).unwrap()).unwrap();
+            assert_eq!(memory.get().unwrap(), (0..1000).map(|i| 2 * i).collect::<Vec<_>>(), "{memory:?}");
+        }
+    }
+}
+
+#[test]
+fn a_prefetch_changes_nothing_but_the_place() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let kernel = double(&stream);
         for attach in [Attach::Global, Attach::Host] {
-            let mut unified = UnifiedBuffer::<i32>::zeros(&stream, 1000, attach).unwrap();
-            unified.host_mut().unwrap().copy_from_slice(&values);
+            let mut unified = UnifiedBuffer::<u32>::zeros(&stream, 1000, attach).unwrap();
+            unified.host_mut().unwrap().fill(3);
             unified.prefetch_to_device().unwrap();
-            let mut buffer = stream.alloc_uninit::<i32>(1000).unwrap();
-            buffer.as_slice_mut().copy_from_slice(unified.as_slice()).unwrap();
-            unified.as_slice_mut().fill_zero().unwrap();
-            assert!(unified.host().unwrap().iter().all(|&value| value == 0));
-            unified.as_slice_mut().copy_from_slice(buffer.as_slice()).unwrap();
+            run_double(&kernel, unified.as_slice_mut()).unwrap();
             unified.prefetch_to_host().unwrap();
-            assert_eq!(*unified.host().unwrap(), *values);
+            assert_eq!(*unified.host().unwrap(), [6; 1000], "{attach:?}");
+            assert_eq!((unified.len(), unified.is_empty()), (1000, false));
         }
+    }
+}
+
+#[test]
+fn listed_devices_open_by_their_selectors() {
+    let listed = Device::list();
+    let (simulator, gpus) = listed.split_last().unwrap();
+    assert_eq!((simulator.backend, &*simulator.selector), (BackendKind::Sim, "sim"));
+    for (ordinal, gpu) in gpus.iter().enumerate() {
+        assert_eq!((gpu.backend, &*gpu.selector), (BackendKind::Cuda, &*format!("cuda:{ordinal}")));
+    }
+    for properties in &listed {
+        let device = Device::open(&properties.selector).unwrap();
+        assert_eq!(device.properties(), properties);
+        let (free, total) = device.memory_info().unwrap();
+        assert!(free <= total && total > 0);
     }
 }
 
@@ -194,18 +414,33 @@ fn a_scope_waits_at_its_end_also_when_its_closure_fails() {
 #[test]
 fn handles_drop_in_any_order_and_on_any_thread() {
     for device in devices() {
-        let device = kernels_common::device::Device::open(&device.properties().selector).unwrap();
+        let device = Device::open(&device.properties().selector).unwrap();
         let stream = device.stream().unwrap();
-        let buffer = stream.upload(&[1.0f64, 2.0]).unwrap();
-        let pinned = PinnedBuffer::<f64>::zeros(&stream, 2, PinnedKind::Cached).unwrap();
+        let mut memory = Memory::<u32>::of_every_kind(&stream, 2);
+        let (kernel, event) = (double(&stream), stream.record().unwrap());
         drop(device);
         drop(stream);
-        let buffer = std::thread::spawn(move || {
-            assert_eq!(buffer.download().unwrap(), [1.0, 2.0]);
-            drop(pinned);
-            buffer
-        });
-        drop(buffer.join().unwrap());
+        // The context was made on this thread; the other one uses everything, and drops the half of it.
+        let (memory, kernel) = std::thread::spawn(move || {
+            event.synchronize().unwrap();
+            for memory in &mut memory {
+                memory.set(&[1, 2]).unwrap();
+                run_double(&kernel, memory.slice_mut()).unwrap();
+                assert_eq!(memory.get().unwrap(), [2, 4]);
+                let stream = memory.slice().stream().clone();
+                assert_eq!(stream.upload(&[7u8]).unwrap().download().unwrap(), [7]);
+                assert!(stream.record().unwrap().elapsed_ms_since(&event).unwrap() >= 0.0);
+            }
+            drop(event);
+            memory.truncate(3);
+            (memory, kernel)
+        })
+        .join()
+        .unwrap();
+        drop(kernel);
+        for memory in memory {
+            assert_eq!(memory.get().unwrap(), [2, 4]);
+        }
     }
 }
 
@@ -226,19 +461,55 @@ fn events_order_streams_and_measure_time() {
 
 #[test]
 fn without_concurrent_access_work_is_refused_while_the_host_looks() {
-    let device = kernels_common::device::Device::open("sim:managed=exclusive").unwrap();
-    let stream = device.stream().unwrap();
-    let mut unified = UnifiedBuffer::<f32>::zeros(&stream, 4, Attach::Global).unwrap();
-    let mut buffer = stream.alloc_zeros::<f32>(4).unwrap();
-    {
-        let mut view = unified.host_mut().unwrap();
-        view[2] = 5.0;
-        assert!(matches!(buffer.as_slice_mut().fill_zero(), Err(Error::HostAccess { .. })));
+    let device = Device::open("sim:managed=exclusive").unwrap();
+    assert!(!device.properties().concurrent_managed_access);
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let kernel = double(&stream);
+    let mut buffer = stream.upload(&[1u32; 4]).unwrap();
+    let mut beside = other.upload(&[1u32; 4]).unwrap();
+    for attach in [Attach::Global, Attach::Host] {
+        let mut unified = UnifiedBuffer::<u32>::zeros(&stream, 4, attach).unwrap();
+        let second = UnifiedBuffer::<u32>::zeros(&stream, 4, attach).unwrap();
+        {
+            let mut view = unified.host_mut().unwrap();
+            view[2] = 5;
+            let (mut elements, mut scoped) = ([0u32; 4], [0u32; 4]);
+            // Every way to give the stream work.
+            for refused in [
+                run_double(&kernel, buffer.as_slice_mut()),
+                buffer.as_slice_mut().fill_zero(),
+                buffer.as_slice_mut().copy_from(&[9; 4]),
+                buffer.as_slice_mut().copy_from_slice(second.as_slice()),
+                buffer.as_slice().copy_to(&mut elements),
+                buffer.download().map(drop),
+                stream.upload(&[1u32]).map(drop),
+                stream.alloc_zeros::<u32>(1).map(drop),
+                stream.scope(|scope| scope.copy_to_device(&[9; 4], buffer.as_slice_mut())),
+                stream.scope(|scope| scope.copy_to_host(buffer.as_slice(), &mut scoped)),
+                UnifiedBuffer::<u32>::zeros(&stream, 1, attach).map(drop),
+            ] {
+                let error = refused.unwrap_err();
+                assert!(matches!(error, Error::HostAccess { .. }), "{error:?}");
+                assert!(error.to_string().contains("Drop the host view first"), "{error}");
+            }
+            assert_eq!((elements, scoped), ([0; 4], [0; 4]));
+            // Another stream has nothing to do with the buffer, and a second view harms nobody.
+            beside.as_slice_mut().fill_zero().unwrap();
+            assert_eq!(*second.host().unwrap(), [0; 4]);
+            assert!(matches!(buffer.download(), Err(Error::HostAccess { .. })), "the first view is still there");
+        }
+        run_double(&kernel, unified.as_slice_mut()).unwrap();
+        let view = unified.host().unwrap();
+        assert_eq!(*view, [0, 0, 10, 0]);
+        assert!(matches!(buffer.download(), Err(Error::HostAccess { .. })));
+        drop(view);
+        assert_eq!(buffer.download().unwrap(), [1; 4], "what was refused was not done");
+        // Hints are no work there.
+        unified.prefetch_to_device().unwrap();
+        // A view that is forgotten keeps the stream idle for good; its buffers can still be dropped.
+        if attach == Attach::Host {
+            std::mem::forget(unified.host().unwrap());
+            assert!(matches!(run_double(&kernel, buffer.as_slice_mut()), Err(Error::HostAccess { .. })));
+        }
     }
-    buffer.as_slice_mut().copy_from_slice(unified.as_slice()).unwrap();
-    assert_eq!(buffer.download().unwrap(), [0.0, 0.0, 5.0, 0.0]);
-    let view = unified.host().unwrap();
-    assert!(matches!(buffer.download(), Err(Error::HostAccess { .. })));
-    drop(view);
-    assert_eq!(buffer.download().unwrap()[2], 5.0);
 }
