@@ -1,11 +1,12 @@
 //! What a fault in a kernel leaves behind. A test program of its own: on a GPU the fault is the end of the process's use of
 //! the device.
 
+use kernels_common::device::BackendKind;
 use kernels_common::error::{Error, Result};
 use kernels_common::launch::LaunchConfig;
-use kernels_common::memory::{PinnedBuffer, PinnedKind};
-use kernels_common::module;
-use kernels_common::stream::Stream;
+use kernels_common::memory::{Attach, DeviceBuffer, PinnedBuffer, PinnedKind, UnifiedBuffer};
+use kernels_common::module::{self, Kernel};
+use kernels_common::stream::{Event, Stream};
 use kernels_common::testing::devices;
 
 /// Writes a terabyte past its argument.
@@ -30,6 +31,28 @@ const STRAY: &str = "\
 }
 ";
 
+/// One of everything that is dropped after the fault.
+struct Everything {
+    _device: DeviceBuffer<u8>,
+    pinned: PinnedBuffer<f32>,
+    unified: UnifiedBuffer<f32>,
+    _kernel: Kernel,
+    _event: Event,
+}
+
+impl Everything {
+    fn new(stream: &Stream) -> Result<Everything> {
+        let [kernel] = module::load_text(stream, "stray.ptx", STRAY, ["stray"])?;
+        Ok(Everything {
+            _device: stream.upload(&[1u8; 100])?,
+            pinned: PinnedBuffer::zeros(stream, 100, PinnedKind::Cached)?,
+            unified: UnifiedBuffer::zeros(stream, 100, Attach::Global)?,
+            _kernel: kernel,
+            _event: stream.record()?,
+        })
+    }
+}
+
 fn stray(stream: &Stream) -> Result<()> {
     let [kernel] = module::load_text(stream, "stray.ptx", STRAY, ["stray"])?;
     let mut x = stream.upload(&[1.0f32])?;
@@ -46,9 +69,21 @@ fn a_fault_is_a_typed_error_and_drops_stay_quiet() {
     // The GPU comes last, because its fault stays.
     for device in devices() {
         let stream = device.stream().unwrap();
-        let kept = stream.upload(&[1u8; 100]).unwrap();
+        let (kept, dropped) = (Everything::new(&stream).unwrap(), Everything::new(&stream).unwrap());
         let error = stray(&stream).unwrap_err();
-        assert!(matches!(error, Error::Fault(_) | Error::Driver { .. }), "{error:?}");
+        if device.properties().backend == BackendKind::Cuda {
+            assert!(matches!(error, Error::Driver { code: 700, .. }), "{error:?}");
+            assert!(error.to_string().contains("the device `sim`"), "{error}");
+            // What comes after is refused, with an error again.
+            assert!(matches!(kept.pinned.host(), Err(Error::Driver { .. })));
+            assert!(matches!(kept.unified.host(), Err(Error::Driver { .. })));
+            assert!(matches!(stream.upload(&[1u8]), Err(Error::Driver { .. })));
+        } else {
+            assert!(matches!(error, Error::Fault(_)), "{error:?}");
+            assert_eq!(kept.pinned.host().unwrap(), [0.0; 100]);
+            assert_eq!(*kept.unified.host().unwrap(), [0.0; 100]);
+        }
+        drop(dropped);
         // Dropped while unwinding: a second panic would abort the process.
         let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _kept = kept;

@@ -8,22 +8,34 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kernels_common::device::Device;
+use kernels_common::error::{Error, Result};
+use kernels_common::launch::LaunchConfig;
+use kernels_common::memory::{PinnedBuffer, PinnedKind};
+use kernels_common::module;
+use kernels_common::testing;
 use tempfile::TempDir;
 
 /// Tells the program that it is the child.
 const CHILD: &str = "KERNELS_COMMON_DRIVER_TEST";
 const SELECTORS: [&str; 4] = ["cuda", "cuda:7", "auto", "sim"];
 
-/// In the child, opens devices, prints what happened and returns true.
-fn is_child() -> bool {
+/// Whether this is the child. If so, a panic ends it from now on as with panic=abort, even one that would be caught.
+fn abort_if_child() -> bool {
     if std::env::var_os(CHILD).is_none() {
         return false;
     }
-    // As with panic=abort: a panic ends the child, even one that would be caught.
     std::panic::set_hook(Box::new(|panic| {
         println!("{panic}");
         std::process::abort();
     }));
+    true
+}
+
+/// In the child, opens devices, prints what happened and returns true.
+fn is_child() -> bool {
+    if !abort_if_child() {
+        return false;
+    }
     for selector in SELECTORS {
         match Device::open(selector) {
             Ok(device) => {
@@ -68,15 +80,14 @@ impl Report {
 
 /// Runs the test `name` again as a child, which finds its libraries in `libraries` first.
 fn run_child(name: &str, libraries: &Path) -> Report {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(CHILD, "1")
-        .env("LD_LIBRARY_PATH", libraries)
-        .env_remove("LD_PRELOAD")
-        .env_remove(Device::SELECTOR_VARIABLE)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    run(name, |child| child.env("LD_LIBRARY_PATH", libraries).env_remove("LD_PRELOAD"))
+}
+
+/// Runs the test `name` again as a child, in an environment that `adapt` makes.
+fn run(name: &str, adapt: impl FnOnce(&mut Command) -> &mut Command) -> Report {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    let output = adapt(command.env_remove(Device::SELECTOR_VARIABLE)).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}:\n{text}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     Report(text)
@@ -156,6 +167,18 @@ fn a_driver_without_a_gpu() {
 }
 
 #[test]
+fn every_gpu_is_hidden() {
+    if is_child() {
+        return;
+    }
+    if testing::gpu().is_none() {
+        return;
+    }
+    let report = run("every_gpu_is_hidden", |child| child.env("CUDA_VISIBLE_DEVICES", ""));
+    report.expect("NoDevice", "is CUDA_VISIBLE_DEVICES set?");
+}
+
+#[test]
 fn a_driver_that_is_too_old() {
     if is_child() {
         return;
@@ -209,4 +232,120 @@ fn a_gpu_that_is_not_there() {
     let error = Device::open("cuda:4000000000").unwrap_err();
     assert!(!error.to_string().is_empty());
     assert!(Device::open("sim").is_ok());
+}
+
+/// A driver with one GPU of compute capability 7.5, which takes all work and does none of it. It refuses modules with
+/// the status in the variable `REFUSE`, and after a launch everything with status 700.
+const OBLIGING: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#define TAKE(name) int name(void) { return status; }
+#define ASK(name, type, value) int name(type *out) { *out = (type)(value); return status; }
+
+static int status = 0;
+
+int cuInit(unsigned flags) { return 0; }
+int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
+int cuDeviceGetName(char *name, int size, int device) { strncpy(name, "Obliging", size); return 0; }
+int cuDeviceGetAttribute(int *value, unsigned attribute, int device) {
+    /* Capability, and memory pools, of which it has none. */
+    *value = attribute == 75 ? 7 : attribute == 76 ? 5 : attribute == 115 ? 0 : 1024;
+    return 0;
+}
+ASK(cuDeviceGetCount, int, 1)
+ASK(cuDeviceGet, int, 0)
+ASK(cuDeviceTotalMem_v2, size_t, 1 << 30)
+ASK(cuDevicePrimaryCtxRetain, void *, 64)
+ASK(cuCtxGetCurrent, void *, 64)
+ASK(cuStreamCreate, void *, 128)
+ASK(cuEventCreate, void *, 192)
+ASK(cuMemAlloc_v2, unsigned long long, 4096)
+ASK(cuMemHostGetDevicePointer_v2, unsigned long long, 8192)
+ASK(cuModuleGetFunction, void *, 256)
+ASK(cuFuncGetAttribute, int, 1024)
+int cuMemHostAlloc(void **host, size_t bytes, unsigned flags) { *host = calloc(bytes, 1); return status; }
+int cuMemFreeHost(void *host) { free(host); return status; }
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, unsigned *options, void **values) {
+    const char *refuse = getenv("REFUSE");
+    for (unsigned i = 0; refuse && i < count; ++i) {
+        if (options[i] == 5) {
+            strcpy(values[i], "ptxas application ptx input, line 7; fatal   : Parsing error near '.wreck'");
+        }
+    }
+    *module = (void *)320;
+    return refuse ? atoi(refuse) : status;
+}
+int cuLaunchKernel(void) { status = 700; return 0; }
+
+TAKE(cuDevicePrimaryCtxRelease_v2) TAKE(cuCtxSetCurrent) TAKE(cuCtxSynchronize)
+TAKE(cuStreamDestroy_v2) TAKE(cuStreamSynchronize) TAKE(cuStreamIsCapturing) TAKE(cuStreamWaitEvent)
+TAKE(cuStreamAttachMemAsync) TAKE(cuEventDestroy_v2) TAKE(cuEventRecord) TAKE(cuEventSynchronize)
+TAKE(cuEventElapsedTime) TAKE(cuMemGetInfo_v2) TAKE(cuMemFree_v2) TAKE(cuMemAllocFromPoolAsync)
+TAKE(cuMemFreeAsync) TAKE(cuMemPoolCreate) TAKE(cuMemPoolDestroy) TAKE(cuMemPoolTrimTo)
+TAKE(cuMemPoolSetAttribute) TAKE(cuMemPoolGetAttribute) TAKE(cuMemAllocManaged) TAKE(cuMemPrefetchAsync)
+TAKE(cuMemcpyHtoDAsync_v2) TAKE(cuMemcpyDtoHAsync_v2) TAKE(cuMemcpyAsync) TAKE(cuMemsetD8Async)
+TAKE(cuModuleUnload) TAKE(cuFuncSetAttribute) TAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+TAKE(cuLaunchCooperativeKernel)
+"#;
+
+const EMPTY_KERNEL: &str =
+    ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .u64 .ptr x) { ret; }\n";
+
+#[test]
+fn a_driver_that_refuses_a_module() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        match module::load_text(&stream, "nothing.ptx", EMPTY_KERNEL, ["nothing"]) {
+            Err(error @ Error::PtxRejected { .. }) => println!("load> {}", error.to_string().replace('\n', " ")),
+            other => panic!("{other:?}"),
+        }
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let of_device = "compute capability 7.5: compile the kernel for sm_75";
+    for (status, cause) in [
+        ("222", "this driver supports CUDA 12.4, which cannot read PTX 7.8 yet: update the NVIDIA driver"),
+        ("218", "it is not valid PTX"),
+        ("200", "it is not valid PTX"),
+        ("209", of_device),
+        ("221", "reinstall the NVIDIA driver"),
+        ("223", "unset CUDA_DISABLE_PTX_JIT"),
+    ] {
+        let report = run("a_driver_that_refuses_a_module", |child| {
+            child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD").env("REFUSE", status)
+        });
+        let [text] = report.of("load")[..] else { panic!("{}", report.0) };
+        let log = "The driver's compiler says: ptxas application ptx input, line 7; fatal";
+        for part in ["`nothing.ptx`", "PTX 7.8", "target sm_75", cause, &format!("CUDA error {status}"), log] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
+/// As on a GPU whose kernel has faulted: every call fails from then on, those of drops too.
+#[test]
+fn a_driver_that_fails_after_a_launch() {
+    if abort_if_child() {
+        let work = || -> Result<()> {
+            let stream = Device::open("cuda")?.stream()?;
+            let [kernel] = module::load_text(&stream, "nothing.ptx", EMPTY_KERNEL, ["nothing"])?;
+            let mut x = stream.alloc_uninit::<f32>(10)?;
+            let _pinned = PinnedBuffer::<f32>::zeros(&stream, 10, PinnedKind::Cached)?;
+            let _event = stream.record()?;
+            // SAFETY: nothing is launched, the driver only says so.
+            unsafe { kernel.launch(LaunchConfig::linear(1, 1), (x.as_slice_mut(),))? };
+            stream.scope(|_| Ok(()))
+        };
+        match work() {
+            Err(error @ Error::Driver { code: 700, .. }) => println!("work> {error}"),
+            other => panic!("{other:?}"),
+        }
+        println!("work> dropped");
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let report = run_child("a_driver_that_fails_after_a_launch", folder.path());
+    let [error, dropped] = report.of("work")[..] else { panic!("{}", report.0) };
+    assert!(error.contains("CUDA error 700") && error.contains("on the device `sim`"), "{error}");
+    assert_eq!(dropped, "dropped");
 }

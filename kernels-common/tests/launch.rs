@@ -101,6 +101,14 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_is_called() {
         unsafe {
             let text = message(kernel.launch(config, (x.as_slice(), 1u64)));
             assert!(text.contains("`scale`") && text.contains("2 arguments for 3 parameters"), "{text}");
+            let text = message(kernel.launch(config, (x.as_slice(), 1u64, 2.0f32, 0u32)));
+            assert!(text.contains("4 arguments for 3 parameters"), "{text}");
+            let text = message(kernel.launch(config, ()));
+            assert!(text.contains("0 arguments for 3 parameters"), "{text}");
+            let text = message(kernel.launch(config, (x.as_slice(), 1u64, 2.0f64)));
+            assert!(text.contains("argument 2 is a float of 8 bytes, parameter 2 has 4 bytes"), "{text}");
+            let text = message(kernel.launch(LaunchConfig::linear(0, 256), (x.as_slice(), 1u32, 2.0f32)));
+            assert!(text.contains("argument 1 is an integer of 4 bytes"), "without blocks too: {text}");
             let text = message(kernel.launch(config, (x.as_slice(), 1u32, 2.0f32)));
             assert!(text.contains("argument 1 is an integer of 4 bytes, parameter 1 has 8 bytes"), "{text}");
             let text = message(kernel.launch(config, (1u64, 1u64, 2.0f32)));
