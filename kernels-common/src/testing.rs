@@ -57,8 +57,8 @@ pub fn gpu() -> Option<Device> {
     }
 }
 
-/// How many bytes past a multiple of 16 a slice starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many bytes past a multiple of 16 a slice starts; by default none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset(usize);
 
 impl Offset {

@@ -27,7 +27,8 @@
 //!   left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
 //!
 //! Products and sums are in [`Element::Sum`]: halves are accumulated in `f32`, `i32` in `i64`; 64-bit integers wrap
-//! around. A NaN result is always the type's `NAN` constant.
+//! around. A NaN result is always the type's `NAN` constant. Sums start at +0, so that zeros of whichever sign add up to
+//! +0.
 
 mod three_stage;
 
@@ -283,4 +284,26 @@ fn grow<S: Element>(buffer: &mut DeviceBuffer<S>, stream: &Stream, needed: u64) 
         *buffer = stream.alloc_uninit(usize::try_from(needed).map_err(|_| too_large)?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernels_common::device::Device;
+
+    #[test]
+    fn every_virtual_block_is_walked_past_32_bits() {
+        for selector in ["sim:sms=1", "sim:sms=7", "sim:sms=132"] {
+            let stream = Device::open(selector).unwrap().stream().unwrap();
+            let resident = 2 * u64::from(stream.device().properties().multiprocessors);
+            for n in [1u64, 4097, (1 << 32) - 1, 1 << 32, (1 << 32) + 5, (1 << 40) + 1, u64::MAX] {
+                let blocks = u64::from(Canonical::<f32>::blocks(&stream, n));
+                let virtual_blocks = order::virtual_blocks::<f32>(n);
+                assert!(blocks >= 1 && blocks <= resident.min(virtual_blocks), "{n} on {selector}: {blocks}");
+                // No block has a round more to walk than it must.
+                assert_eq!(virtual_blocks.div_ceil(blocks), virtual_blocks.div_ceil(resident), "{n} on {selector}");
+                assert!(order::virtual_block::<f32>(n).ilog2() < 32);
+            }
+        }
+    }
 }

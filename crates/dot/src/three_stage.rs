@@ -20,6 +20,16 @@ fn partials(n: u64) -> (u64, u64) {
     (first, first.div_ceil(THREADS.into()))
 }
 
+/// The shapes of the three launches for `n` elements.
+fn configs(n: u64) -> Result<[LaunchConfig; 3]> {
+    let (first, _) = partials(n);
+    Ok([
+        LaunchConfig::covering_square(n, THREADS)?,
+        LaunchConfig::covering_square(first, THREADS)?,
+        LaunchConfig::linear(1, LAST_THREADS),
+    ])
+}
+
 /// The product, a tree of 256 in each of the first two stages; then the adds of one thread of the last stage and its tree.
 pub(crate) fn depth(n: u64) -> u64 {
     let (_, second) = partials(n);
@@ -64,19 +74,36 @@ impl<T: Element> ThreeStage<T> {
     ) -> Result<()> {
         let n = x.len() as u64;
         let (count, sums) = partials(n);
+        let [first, second, third] = configs(n)?;
         self.reserve(stream, n)?;
         let [multiply, reduce, finish] = &self.stages;
         // SAFETY: x and y have n elements, and there is a partial for every 256 of them.
-        unsafe {
-            let config = LaunchConfig::covering_square(n, THREADS)?;
-            multiply.launch(config, (x, y, n, self.first.as_slice_mut()))?;
-        }
+        unsafe { multiply.launch(first, (x, y, n, self.first.as_slice_mut()))? };
         // SAFETY: the first stage has left `count` partials, and there is one of the second for every 256 of them.
-        unsafe {
-            let config = LaunchConfig::covering_square(count, THREADS)?;
-            reduce.launch(config, (self.first.as_slice(), count, self.second.as_slice_mut()))?;
-        }
+        unsafe { reduce.launch(second, (self.first.as_slice(), count, self.second.as_slice_mut()))? };
         // SAFETY: the second stage has left `sums` partials, and out has one element.
-        unsafe { finish.launch(LaunchConfig::linear(1, LAST_THREADS), (self.second.as_slice(), sums, out)) }
+        unsafe { finish.launch(third, (self.second.as_slice(), sums, out)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernels_common::error::Error;
+
+    #[test]
+    fn every_stage_covers_past_32_bits() {
+        for n in [1u64, 255, 256, 257, 65_536, 65_537, (1 << 32) - 1, 1 << 32, (1 << 32) + 5, (1 << 36) + 1] {
+            let ((first, second), configs) = (partials(n), configs(n).unwrap());
+            assert!(first * 256 >= n && (first - 1) * 256 < n, "{n}");
+            assert!(second * 256 >= first && (second - 1) * 256 < first, "{n}");
+            assert!(configs[0].blocks() >= first && configs[1].blocks() >= second && configs[2].blocks() == 1, "{n}");
+            // The square is no larger than it must be.
+            for (config, needed) in [(configs[0], first), (configs[1], second)] {
+                let side = u64::from(config.grid[0]);
+                assert!((side - 1) * (side - 1) < needed && config.threads_per_block() == 256, "{n}");
+            }
+        }
+        assert!(matches!(configs(u64::MAX), Err(Error::TooLarge { .. })));
     }
 }

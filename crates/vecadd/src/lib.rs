@@ -21,7 +21,8 @@
 //! One element a thread asks for each value with an instruction of its own; packets of 16 bytes ask for four `f32` at
 //! once and come closest to the speed of a plain copy.
 //!
-//! Halves are added in `f32` and rounded once at the end; integers wrap around.
+//! Halves are added in `f32` and rounded once at the end; integers wrap around. A NaN among the summands makes the sum
+//! NaN, with bits that are up to the device. The sum of negative zeros is −0.
 
 use std::marker::PhantomData;
 
@@ -198,6 +199,7 @@ mod tests {
             for variant in Variant::ALL {
                 let config = variant.config(n, 4, 132).unwrap();
                 let threads = config.blocks() * config.threads_per_block();
+                assert!(config.blocks() > 0 && config.grid[0] <= 0x7fff_ffff && config.grid[1] <= 65_535);
                 let per_thread = match variant {
                     Variant::Stride => n.div_ceil(threads),
                     Variant::Packets => 4,
@@ -206,7 +208,31 @@ mod tests {
                 assert!(threads * per_thread >= n, "{variant} {n}");
             }
         }
-        assert_eq!(Variant::Packets.config(0, 4, 132).unwrap().blocks(), 0);
-        assert!(matches!(Variant::Packets.config(u64::MAX, 2, 132), Err(Error::TooLarge { .. })));
+        for variant in Variant::ALL {
+            assert_eq!(variant.config(0, 4, 132).unwrap().blocks(), 0, "{variant}");
+            // Strides of a grid of any size end somewhere; the others need a thread for each element or packet.
+            let largest = variant.config(u64::MAX, 2, 132);
+            match variant {
+                Variant::Stride => assert_eq!(largest.unwrap().blocks(), 8 * 132),
+                _ => assert!(matches!(largest, Err(Error::TooLarge { .. })), "{variant}"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_shape_has_a_block_too_many() {
+        for size in [2u64, 4, 8] {
+            let packet = 16 / size;
+            for (threads, blocks) in [(1, 1), (1023, 1), (1024, 1), (1025, 2), (2048, 2), (2049, 3)] {
+                assert_eq!(Variant::Packets.config(threads * packet, size, 132).unwrap().grid, [blocks, 1, 1]);
+                assert_eq!(Variant::Packets.config(threads * packet - packet + 1, size, 132).unwrap().grid[0], blocks);
+            }
+            for (n, blocks) in [(1, 1), (255, 1), (256, 1), (257, 2), (1024, 4), (1025, 5)] {
+                assert_eq!(Variant::Grid1d.config(n, size, 132).unwrap().grid, [blocks, 1, 1]);
+                assert_eq!(Variant::Stride.config(n, size, 132).unwrap().grid, [blocks, 1, 1]);
+                let side = Variant::Grid2d.config(n, size, 132).unwrap().grid[0];
+                assert!(side * side >= blocks && (side - 1) * (side - 1) < blocks);
+            }
+        }
     }
 }

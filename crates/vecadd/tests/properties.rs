@@ -4,7 +4,9 @@ use kernels_common::device::Device;
 use kernels_common::element::Element;
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
-use kernels_common::testing::{Input, devices, inputs, lengths};
+use kernels_common::testing::{
+    Input, Offset, Values, bf16, devices, every_offset, f16, inputs, lengths, offsets, upload_at,
+};
 use proptest::prelude::*;
 use vecadd::{Variant, VecAdd, accumulate_on_host, add_on_host};
 
@@ -22,20 +24,17 @@ fn check_on<T: Element>(
 ) -> Result<(), TestCaseError> {
     let stream = device.stream().unwrap();
     let n = input[0].len();
-    let guard = T::from_f64(77.0);
+    // What is only read ends with its buffer: on the simulator a read past the end is a fault.
+    let x = upload_at(&stream, input[0], offsets.0).unwrap();
+    let y = upload_at(&stream, input[1], offsets.1).unwrap();
     // Guards before and after show a write that strays.
-    let padded = |values: &[T], offset: usize| {
-        let mut all = vec![guard; offset];
-        all.extend_from_slice(values);
-        all.extend_from_slice(&[guard; 3]);
-        stream.upload(&all).unwrap()
-    };
-    let (x, y) = (padded(input[0], offsets.0), padded(input[1], offsets.1));
-    let mut z = padded(input[2], offsets.2);
+    let guard = T::from_f64(77.0);
+    let mut z = upload_at(&stream, &[input[2], &[guard; 3]].concat(), offsets.2).unwrap();
+    z.slice_mut(..offsets.2).unwrap().copy_from(&vec![guard; offsets.2]).unwrap();
     let add = VecAdd::<T>::with_variant(&stream, variant).unwrap();
     let mut expected = input[2].to_vec();
     for accumulate in [false, true] {
-        let (x, y) = (x.slice(offsets.0..offsets.0 + n).unwrap(), y.slice(offsets.1..offsets.1 + n).unwrap());
+        let (x, y) = (x.slice(offsets.0..).unwrap(), y.slice(offsets.1..).unwrap());
         let target = z.slice_mut(offsets.2..offsets.2 + n).unwrap();
         if accumulate {
             add.accumulate(x, y, target).unwrap();
@@ -58,7 +57,12 @@ fn check_on<T: Element>(
     Ok(())
 }
 
-fn check<T: Element>(n: usize, inputs: [Input; 3], offsets: (usize, usize, usize)) -> Result<(), TestCaseError> {
+fn check<T: Element>(n: usize, inputs: [Input; 3], offsets: [Offset; 3]) -> Result<(), TestCaseError> {
+    let [x, y, z] = offsets.map(Offset::elements::<T>);
+    check_at::<T>(n, inputs, (x, y, z))
+}
+
+fn check_at<T: Element>(n: usize, inputs: [Input; 3], offsets: (usize, usize, usize)) -> Result<(), TestCaseError> {
     let values: [Vec<T>; 3] = inputs.map(|input| input.generate(n));
     for device in devices() {
         for variant in Variant::ALL {
@@ -75,25 +79,185 @@ proptest! {
     fn every_variant_and_type_agrees_with_the_host(
         n in lengths(),
         inputs in [inputs(), inputs(), inputs()],
-        offsets in prop_oneof![Just((0usize, 0usize, 0usize)), (0usize..9, 0usize..9, 0usize..9)],
+        offsets in prop_oneof![Just([Offset::default(); 3]), [offsets(), offsets(), offsets()]],
     ) {
         for_every_element!(check(n, inputs, offsets));
+    }
+}
+
+/// The boundaries of packets, warps and blocks, and one element with nothing after it that could be read.
+#[test]
+fn boundaries() {
+    fn of_type<T: Element>(n: usize) -> Result<(), TestCaseError> {
+        let uniform = |seed| Input { values: Values::Uniform, seed };
+        check_at::<T>(n, [uniform(1), uniform(2), uniform(3)], (0, 0, 0))
+    }
+    let run = || -> Result<(), TestCaseError> {
+        for n in [1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 8193, 65_537] {
+            for_every_element!(of_type(n));
+        }
+        Ok(())
+    };
+    run().unwrap();
+}
+
+/// Every place within a packet at which each of the slices can start, alone and together.
+#[test]
+fn every_alignment() {
+    fn of_type<T: Element>() -> Result<(), TestCaseError> {
+        let uniform = |seed| Input { values: Values::Uniform, seed };
+        for n in [1, 41, 1030] {
+            for place in every_offset::<T>() {
+                for offsets in [(place, 0, 0), (0, place, 0), (0, 0, place), (place, place, place)] {
+                    check_at::<T>(n, [uniform(1), uniform(2), uniform(3)], offsets)?;
+                }
+            }
+        }
+        Ok(())
+    }
+    let run = || -> Result<(), TestCaseError> {
+        for_every_element!(of_type());
+        Ok(())
+    };
+    run().unwrap();
+}
+
+/// A tail that is added twice is seen in the sum with what was there.
+#[test]
+fn ones_count_once() {
+    fn of_type<T: Element>() -> Result<(), TestCaseError> {
+        let ones = Input { values: Values::Ones, seed: 0 };
+        for n in [1000, 4097] {
+            check_at::<T>(n, [ones; 3], (0, 0, 0))?;
+            check_at::<T>(n, [ones; 3], (1, 1, 1))?;
+        }
+        Ok(())
+    }
+    let run = || -> Result<(), TestCaseError> {
+        for_every_element!(of_type());
+        Ok(())
+    };
+    run().unwrap();
+}
+
+/// Runs one operation on slices that start `offset` elements into their buffers.
+fn run<T: Element>(add: &VecAdd<T>, accumulate: bool, x: &[T], y: &[T], z: &mut [T], offset: usize) {
+    let upload = |values: &[T]| upload_at(add.stream(), values, offset).unwrap();
+    let (x, y, mut target) = (upload(x), upload(y), upload(z));
+    let (x, y) = (x.slice(offset..).unwrap(), y.slice(offset..).unwrap());
+    if accumulate {
+        add.accumulate(x, y, target.slice_mut(offset..).unwrap()).unwrap();
+    } else {
+        add.add(x, y, target.slice_mut(offset..).unwrap()).unwrap();
+    }
+    target.slice(offset..).unwrap().copy_to(z).unwrap();
+}
+
+/// Runs `check` with every variant on every device, for slices that are aligned and that are not.
+fn everywhere<T: Element>(check: impl Fn(&VecAdd<T>, usize)) {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        for variant in Variant::ALL {
+            let add = VecAdd::<T>::with_variant(&stream, variant).unwrap();
+            check(&add, 0);
+            check(&add, 1);
+        }
+    }
+}
+
+/// NaN stays where it is, whichever summand it is.
+#[test]
+fn nan_stays_where_it_is() {
+    const LEN: usize = 300;
+    fn of_type<T: Element>(nan: T) {
+        let ones = [T::from_f64(1.0); LEN];
+        for positions in [vec![0], vec![LEN / 2], vec![LEN - 1], (0..LEN).collect()] {
+            let mut nans = ones;
+            positions.iter().for_each(|&position| nans[position] = nan);
+            everywhere::<T>(|add, offset| {
+                let check = |accumulate, x: &[T], y: &[T], mut z: [T; LEN]| {
+                    run(add, accumulate, x, y, &mut z, offset);
+                    for (index, z) in z.iter().enumerate() {
+                        let expected = positions.contains(&index);
+                        assert_eq!(z.to_f64().is_nan(), expected, "{} {} {index}", T::NAME, add.variant());
+                    }
+                };
+                for accumulate in [false, true] {
+                    check(accumulate, &nans, &ones, ones);
+                    check(accumulate, &ones, &nans, ones);
+                }
+                check(true, &ones, &ones, nans);
+                // What an addition overwrites does not matter.
+                check(false, &nans, &ones, [nan; LEN]);
+            });
+        }
+    }
+    of_type(f32::from_bits(0xffc0_1234));
+    of_type(f64::from_bits(0xfff8_0000_dead_beef));
+    of_type(f16::from_bits(0xfe12));
+    of_type(bf16::from_bits(0xffc1));
+}
+
+#[test]
+fn negative_zeros_add_up_to_negative_zero() {
+    fn of_type<T: Element>() {
+        let zeros = [T::from_f64(-0.0); 3];
+        assert_ne!(bytemuck::bytes_of(&zeros[0]), bytemuck::bytes_of(&T::default()));
+        everywhere::<T>(|add, offset| {
+            for accumulate in [false, true] {
+                let mut z = zeros;
+                run(add, accumulate, &zeros, &zeros, &mut z, offset);
+                let same = bytemuck::cast_slice::<T, u8>(&z) == bytemuck::cast_slice::<T, u8>(&zeros);
+                assert!(same, "{} {}: {z:?}", T::NAME, add.variant());
+            }
+        });
+    }
+    of_type::<f32>();
+    of_type::<f64>();
+    of_type::<f16>();
+    of_type::<bf16>();
+}
+
+/// Where host and kernels must not use unified memory at the same time, an addition is refused while the host looks.
+#[test]
+fn a_host_view_keeps_kernels_away() {
+    use kernels_common::memory::{Attach, UnifiedBuffer};
+    let stream = Device::open("sim:managed=exclusive").unwrap().stream().unwrap();
+    let mut z = UnifiedBuffer::<f32>::zeros(&stream, 4, Attach::Global).unwrap();
+    let ones = stream.upload(&[1.0f32; 4]).unwrap();
+    let mut other = stream.upload(&[5.0f32; 4]).unwrap();
+    for variant in Variant::ALL {
+        let add = VecAdd::<f32>::with_variant(&stream, variant).unwrap();
+        let view = z.host().unwrap();
+        assert!(matches!(add.add(&ones, &ones, &mut other), Err(Error::HostAccess { .. })));
+        drop(view);
+        assert_eq!(other.download().unwrap(), [5.0; 4]);
+        add.add(&ones, &ones, z.as_slice_mut()).unwrap();
+        assert_eq!(*z.host().unwrap(), [2.0; 4]);
     }
 }
 
 #[test]
 fn nothing_is_launched_for_nothing() {
     // Devices of its own: the others' counters are shared with tests that run at the same time.
-    for device in devices().iter().map(|device| Device::open(&device.properties().selector).unwrap()) {
-        let stream = device.stream().unwrap();
-        let empty = stream.alloc_zeros::<f32>(0).unwrap();
-        let mut z = stream.alloc_zeros::<f32>(0).unwrap();
+    fn of_type<T: Element>(device: &Device) -> Result<(), Error> {
+        let stream = device.stream()?;
+        let (empty, some) = (stream.alloc_zeros::<T>(0)?, stream.alloc_zeros::<T>(4)?);
+        let mut z = stream.alloc_zeros::<T>(4)?;
         for variant in Variant::ALL {
-            let add = VecAdd::<f32>::with_variant(&stream, variant).unwrap();
-            add.add(&empty, &empty, &mut z).unwrap();
-            add.accumulate(&empty, &empty, &mut z).unwrap();
+            let add = VecAdd::<T>::with_variant(&stream, variant)?;
+            add.add(&empty, some.slice(4..)?, z.slice_mut(2..2)?)?;
+            add.accumulate(&empty, &empty, z.slice_mut(..0)?)?;
         }
-        assert!(z.download().unwrap().is_empty());
+        assert!(z.download()?.iter().all(|z| *z == T::default()));
+        Ok(())
+    }
+    for device in devices().iter().map(|device| Device::open(&device.properties().selector).unwrap()) {
+        let run = || -> Result<(), Error> {
+            for_every_element!(of_type(&device));
+            Ok(())
+        };
+        run().unwrap();
         // A GPU does not count; there a launch without blocks would have been an error.
         assert!(device.take_counters().is_none_or(|counters| counters == Default::default()));
     }

@@ -104,6 +104,24 @@ fn barrier_under_a_divergent_branch() {
     let body = "mov.u32 %r9, 1;\nsetp.ge.u32 %p0, %r0, 32;\n@%p0 bra NEXT;\nbar.sync 0;\nNEXT:\nbar.sync 0;";
     let fault = run(128, body).unwrap_err();
     assert!(matches!(fault.kind, FaultKind::DivergentBarrier { .. }), "{fault}");
+    // A whole warp alone, as by `if (threadIdx.x < 32) __syncthreads();`, while the others wait at the next barrier.
+    let body =
+        "mov.u32 %r9, 1;\nsetp.ge.u32 %p0, %r0, 32;\n@%p0 bra NEXT;\nbar.sync 0;\nNEXT:\nmov.u32 %r9, 2;\nbar.sync 0;";
+    let fault = run(128, body).unwrap_err();
+    let FaultKind::DivergentBarrier { lanes: u32::MAX, others } = &fault.kind else { panic!("{fault}") };
+    let (site, text) = (fault.site.as_ref().unwrap(), fault.to_string());
+    assert_eq!((&*site.opcode, fault.thread), ("bar.sync", Some([0, 0, 0])));
+    assert_eq!(
+        others.iter().map(|other| (other.warp, other.lanes)).collect::<Vec<_>>(),
+        [(1, u32::MAX), (2, u32::MAX), (3, u32::MAX)]
+    );
+    assert!(others.iter().all(|other| other.span.line == site.span.line + 3), "{text}");
+    for part in [
+        format!("test.ptx:{}:", site.span.line),
+        format!("warp 3 lanes 0xffffffff at `bar.sync` (line {})", site.span.line + 3),
+    ] {
+        assert!(text.contains(&part), "{part} in {text}");
+    }
     // Unchecked, the hardware's count of arrivals is all there is.
     run_with(Config { checks: Checks::NONE, ..Config::default() }, 64, &both.replace("BARRIER", "bar.sync 0;"))
         .unwrap();

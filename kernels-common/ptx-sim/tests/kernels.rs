@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Device, KERNELS, Params, launch};
-use ptx_sim::{Config, Launch};
+use ptx_sim::{Config, FaultKind, Launch};
 
 /// Small whole numbers, whose sums are exact in any order.
 fn numbers(n: usize) -> Vec<f32> {
@@ -69,6 +69,24 @@ fn sums() {
         let params = Params::new().add(dx).add(partials).add(counter).add(out).add(n as u64);
         device.launch("last_block_sum", launch(8, 256), params);
         assert_eq!(device.download::<f32>(out, 1), [total], "last_block_sum");
+    }
+}
+
+/// A sum over a warp by shuffles needs whole warps: with a block that is no multiple of 32, lanes are read that are not
+/// there.
+#[test]
+fn a_shuffle_reads_lanes_that_are_not_there() {
+    for (threads, present) in [(33u32, 0x1), (45, 0x1fff), (48, 0xffff)] {
+        for config in configs() {
+            let mut device = Device::with(config, KERNELS);
+            let (x, out) = (device.upload(&[1f32; 1000]), device.upload(&[0f32]));
+            let params = Params::new().add(x).add(out).add(1000u64);
+            let fault = device.try_launch("shuffle_sum", launch(1, threads), params).unwrap_err();
+            let FaultKind::AbsentLane { members, present: found, lane } = fault.kind else { panic!("{fault}") };
+            assert_eq!((members, found), (u32::MAX, present), "{threads} threads");
+            assert!(present >> lane & 1 == 0 && fault.thread.is_some_and(|thread| thread[0] >= 32), "{fault}");
+            assert!(fault.to_string().contains("absent lane"), "{fault}");
+        }
     }
 }
 

@@ -69,6 +69,15 @@ fn null_freed_and_nowhere() {
     device.simulator.free(x).unwrap();
     let fault = copy(&mut device, x, y, 0).unwrap_err();
     assert!(matches!(&fault.kind, FaultKind::Freed { place, .. } if place.start == x), "{fault}");
+    assert!(fault.to_string().contains("use after free: load of 4 bytes"), "{fault}");
+    let (kept, freed) = (device.upload(&[1u32; 128]), device.upload(&[0u32; 128]));
+    device.simulator.label(freed, "freed");
+    device.simulator.free(freed).unwrap();
+    let fault = copy(&mut device, kept, freed, 0).unwrap_err();
+    let FaultKind::Freed { access, place } = &fault.kind else { panic!("{fault}") };
+    assert_eq!((access.operation, access.address, place.start), (Operation::Store, freed, freed));
+    let text = fault.to_string();
+    assert!(text.contains("use after free: store of 4 bytes") && text.contains("`freed`"), "{text}");
     let fault = copy(&mut device, 1 << 60, y, 0).unwrap_err();
     assert!(matches!(fault.kind, FaultKind::OutOfBounds { .. }), "{fault}");
     // A host address, say.
@@ -99,6 +108,11 @@ fn uninitialised_global_memory() {
     let FaultKind::UninitialisedRead { access, place: Some(_) } = &fault.kind else { panic!("{fault}") };
     assert_eq!(access.address, x + 400);
     assert_eq!((fault.block, fault.thread), (Some([1, 0, 0]), Some([36, 0, 0])));
+    let text = fault.to_string();
+    assert!(
+        text.contains("uninitialised read: load of 4 bytes") && text.contains("which nothing has written"),
+        "{text}"
+    );
     // What the kernel has stored is initialised; the rest of y is not.
     let y2 = device.allocate::<u32>(128);
     device.simulator.write(x, &[0; 512]).unwrap();
@@ -147,6 +161,8 @@ fn shared_memory() {
         "{fault}"
     );
     assert_eq!(fault.thread, Some([16, 0, 0]));
+    let text = fault.to_string();
+    assert!(text.contains("uninitialised read: load of 4 bytes at shared address"), "{text}");
     // Unchecked, it is filled with what nobody would take for a value.
     let poisoned = run("", load, Checks::NONE).unwrap();
     assert_eq!(poisoned, [0xbad5_bad5; 32]);
@@ -178,6 +194,8 @@ fn read_only() {
     device.simulator.set_read_only(y, true).unwrap();
     let fault = copy(&mut device, x, y, 0).unwrap_err();
     assert!(matches!(&fault.kind, FaultKind::ReadOnly { place, .. } if place.start == y), "{fault}");
+    assert!(fault.to_string().contains("write to read-only memory: store of 4 bytes"), "{fault}");
+    assert_eq!(device.download::<u32>(y, 128), [0; 128]);
     device.simulator.set_read_only(y, false).unwrap();
     copy(&mut device, x, y, 0).unwrap();
 
@@ -190,6 +208,30 @@ fn read_only() {
     assert!(matches!(fault.kind, FaultKind::ReadOnly { .. }), "{fault}");
     assert!(fault.to_string().contains("`table`"), "{fault}");
     assert_eq!(device.download::<u32>(y, 1), [3]);
+}
+
+/// An atomic reads and writes: it meets whatever either would.
+#[test]
+fn atomics_fault_as_loads_and_stores_do() {
+    for atomic in ["atom.global.add.u32 %r0, [%rd0], 1;", "red.global.add.u32 [%rd0], 1;"] {
+        let mut device = Device::new(&kernel("add", ".param .u64 x", &format!("ld.param.u64 %rd0, [x];\n{atomic}")));
+        let (x, unwritten) = (device.upload(&[5u32, 6]), device.allocate::<u32>(1));
+        let mut run = |simulate: &mut dyn FnMut(&mut Device), address: u64| {
+            simulate(&mut device);
+            device.try_launch("add", launch(1, 1), Params::new().add(address)).map(|_| device.download::<u32>(x, 2))
+        };
+        let kind = |outcome: Result<Vec<u32>, Fault>| outcome.unwrap_err().kind.clone();
+        assert_eq!(run(&mut |_| {}, x).unwrap(), [6, 6]);
+        assert!(
+            matches!(kind(run(&mut |_| {}, x + 8)), FaultKind::OutOfBounds { access, .. } if access.operation == Operation::Atomic)
+        );
+        assert!(matches!(kind(run(&mut |_| {}, x + 2)), FaultKind::Misaligned { .. }), "{atomic}");
+        assert!(matches!(kind(run(&mut |_| {}, unwritten)), FaultKind::UninitialisedRead { .. }), "{atomic}");
+        let read_only = &mut |device: &mut Device| device.simulator.set_read_only(x, true).unwrap();
+        assert!(matches!(kind(run(read_only, x)), FaultKind::ReadOnly { .. }), "{atomic}");
+        let freed = &mut |device: &mut Device| device.simulator.free(unwritten).unwrap();
+        assert!(matches!(kind(run(freed, unwritten)), FaultKind::Freed { .. }), "{atomic}");
+    }
 }
 
 #[test]
