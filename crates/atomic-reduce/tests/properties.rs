@@ -7,7 +7,7 @@ use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, devices, inputs, lengths, sums};
+use kernels_common::testing::{Input, devices, inputs, lengths, offsets, sums};
 use proptest::prelude::*;
 
 struct Atomic;
@@ -28,7 +28,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in 0usize..9) {
+    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
         sums::agrees_with_the_exact_sum::<Atomic>(n, input, offset)?;
     }
 }
