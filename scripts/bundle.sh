@@ -5,8 +5,8 @@
 #   bash scripts/bundle.sh            here
 #   bash gpu-bundle/run-tests.sh      there (see its head for options)
 #
-# Left out: kernels-build and ptx-sim, which have nothing to do with a GPU, and test targets named compile_fail*,
-# which call Cargo.
+# Left out: kernels-build and ptx-sim, which have nothing to do with a GPU, test targets named compile_fail*, which
+# call Cargo, and faults_page, which reads the sources.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -35,7 +35,7 @@ for line in open(messages, encoding="utf-8"):
     directory = os.path.relpath(os.path.dirname(message["manifest_path"]), root)
     package = "-".join(part for part in directory.split("/") if part != "crates")
     if message["profile"]["test"]:
-        if target["name"].startswith("compile_fail"):
+        if target["name"].startswith(("compile_fail", "faults_page")):
             continue
         name = {"lib": f"{package}-unit", "test": f"{package}-{target['name']}"}.get(kind)
         name = name or f"{package}-{kind}-{target['name']}"

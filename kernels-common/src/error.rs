@@ -346,3 +346,63 @@ pub enum Error {
         meaning: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_names_the_thing_and_says_what_to_do() {
+        let name = |name: &str| name.to_owned();
+        let table: [(Error, &[&str]); 20] = [
+            (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
+            (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
+            (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
+            (Error::DriverIncomplete { function: "cuInit" }, &["`cuInit`", "reinstall"]),
+            (
+                Error::NoDevice { wanted: name("cuda:7"), found: 2 },
+                &["`cuda:7`", "cuda:0 to cuda:1", "`Device::list()`"],
+            ),
+            (Error::BadSelector { selector: name("gpu"), reason: name("why") }, &["`gpu`", "why", "Use `auto`"]),
+            (Error::BackendDisabled { wanted: name("sim"), feature: "sim" }, &["`sim`", "Enable it in Cargo.toml"]),
+            (
+                Error::OutOfMemory { memory: MemoryKind::Unified, bytes: 10, free: Some(5) },
+                &["10 bytes of unified memory", "5 bytes are free", "smaller inputs"],
+            ),
+            (Error::TooLarge { what: "the side", asked: 9, maximum: 8 }, &["the side is 9", "at most 8", "Split"]),
+            (Error::LengthMismatch { what: "y", expected: 3, found: 4 }, &["y has 4", "3 are needed", "Pass a slice"]),
+            (Error::OutOfRange { start: 1, end: 5, len: 4 }, &["1..5", "4 elements", "may lie past 4"]),
+            (Error::StreamMismatch { what: "x" }, &["x belongs to another stream", "move_to"]),
+            (Error::ContextMismatch { what: "the view", device: name("sim") }, &["the view", "`sim`", "from_cudarc"]),
+            (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),
+            (
+                Error::InvalidLaunch { kernel: name("k"), limit: "the grid", asked: 9, maximum: 8 },
+                &["`k`", "the grid is 9", "maximum is 8", "Change"],
+            ),
+            (
+                Error::CooperativeTooLarge { kernel: name("k"), asked: 9, maximum: 8 },
+                &["`k`", "9 blocks", "Launch at most 8"],
+            ),
+            (
+                Error::UnknownKernel { kernel: name("k"), module: name("m"), available: name("a, b") },
+                &["`m`", "`k`", "it has: a, b", "Ask for a name"],
+            ),
+            (
+                Error::ArgumentMismatch { kernel: name("k"), reason: name("why"), parameters: name("u64") },
+                &["`k`", "why", "(u64)", "pass one value for each"],
+            ),
+            (Error::Unsupported { device: name("GPU"), what: "this", instead: "Do that" }, &["GPU", "this. Do that"]),
+            (
+                Error::NoVariant { module: name("m"), capability: (7, 0), needed: name("7.5") },
+                &["`m`", "7.0", "need 7.5", "newer device"],
+            ),
+        ];
+        for (error, parts) in table {
+            let text = error.to_string();
+            for part in parts {
+                assert!(text.contains(part), "{part} in {text}");
+            }
+            assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
+        }
+    }
+}

@@ -40,6 +40,8 @@ fn is_child() -> bool {
         match Device::open(selector) {
             Ok(device) => {
                 let opened = &device.properties().selector;
+                let buffer = device.stream().and_then(|stream| stream.upload(&[1u8, 2]));
+                assert_eq!(buffer.and_then(|buffer| buffer.download()).unwrap(), [1, 2]);
                 println!("{selector}> Ok {opened}: {}", device.fallback_reason().unwrap_or("as asked"));
             }
             Err(error) => println!("{selector}> {error:?}\n{selector}> {error}"),

@@ -63,7 +63,10 @@ pub enum Error {
     },
 
     /// A file could not be read or written.
-    #[error("{} cannot be {action}: {source}", path.display())]
+    #[error(
+        "{} cannot be {action}: {source}. Check that its directory exists and that its permissions allow it",
+        path.display()
+    )]
     File {
         /// "read", "written", …
         action: &'static str,

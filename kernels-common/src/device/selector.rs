@@ -98,7 +98,7 @@ pub(crate) fn parse(text: &str) -> Result<Selector> {
 }
 
 fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("option `{text}` has no value"))?;
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("option `{text}` has no value, as `seed=7` has"))?;
     let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number, for option `{name}`"));
     match name {
         "seed" => options.seed = Some(number()?),

@@ -122,6 +122,21 @@ fn flushing() {
     check("abs.ftz.f32", &[F32], F32, |[a, ..]| u64::from(z(f32::from_bits(a as u32)).to_bits() & 0x7fff_ffff));
 }
 
+/// Both kinds of addition in one kernel, one after the other: 1e-40 + 0 is 0 and 1e-40.
+#[test]
+fn subnormal_results_stay_or_are_flushed_as_each_instruction_says() {
+    let z = |x: f32| if x.is_subnormal() { 0f32.copysign(x) } else { x };
+    let sum = |x: f32| u64::from(if x.is_nan() { 0x7fff_ffff } else { (x + 0.0).to_bits() });
+    let text = "add.ftz.f32 %f7, {a}, 0f00000000;\nadd.f32 %f8, {a}, 0f00000000;\nmov.b64 {d}, {%f7, %f8};";
+    check_text(text, &[F32], Int(64), |[a, ..]| {
+        let a = f32::from_bits(a as u32);
+        sum(z(a)) | sum(a) << 32
+    });
+    let tiny =
+        "add.ftz.f32 %f7, 0f000116C2, 0f00000000;\nadd.f32 %f8, 0f000116C2, 0f00000000;\nmov.b64 {d}, {%f7, %f8};";
+    check_text(tiny, &[F32], Int(64), |_| u64::from(1e-40f32.to_bits()) << 32);
+}
+
 #[test]
 fn saturation() {
     let s = |x: f32| if x > 0.0 { x.min(1.0) } else { 0.0 };
