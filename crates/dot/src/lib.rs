@@ -297,8 +297,8 @@ mod tests {
             let stream = Device::open(selector).unwrap().stream().unwrap();
             let resident = 2 * u64::from(stream.device().properties().multiprocessors);
             for n in [1u64, 4097, (1 << 32) - 1, 1 << 32, (1 << 32) + 5, (1 << 40) + 1, u64::MAX] {
-                let blocks = u64::from(Canonical::<f32>::blocks(&stream, n));
                 let virtual_blocks = order::virtual_blocks::<f32>(n);
+                let blocks = u64::from(Canonical::<f32>::blocks(&stream, virtual_blocks));
                 assert!(blocks >= 1 && blocks <= resident.min(virtual_blocks), "{n} on {selector}: {blocks}");
                 // No block has a round more to walk than it must.
                 assert_eq!(virtual_blocks.div_ceil(blocks), virtual_blocks.div_ceil(resident), "{n} on {selector}");
