@@ -6,7 +6,7 @@ use kernels_common::error::{Error, Result};
 use kernels_common::oracle;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, devices, inputs, lengths, sums};
+use kernels_common::testing::{Input, Values, devices, inputs, lengths, offsets, sums};
 use proptest::prelude::*;
 use tree_reduce::{TreeReduce, Variant};
 
@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in 0usize..9) {
+    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
         sums::agrees_with_the_exact_sum::<Trees>(n, input, offset)?;
     }
 }
