@@ -100,8 +100,10 @@ impl Stream {
     /// Marks this point in the stream's work.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// [`Error::Unsupported`] while somebody else captures the stream; an error of the driver.
     pub fn record(&self) -> Result<Event> {
+        // A stream that waits for an event of a capture becomes part of it, and with it all its later work.
+        self.check_not_captured()?;
         let event = Event { raw: self.backend().create_event()?, device: self.device().clone() };
         self.backend().record(event.raw, self.raw())?;
         Ok(event)
@@ -110,8 +112,10 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has happened, without holding up the host.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an event of another device; an error of the driver.
+    /// [`Error::Unsupported`] for an event of another device, and while somebody else captures the stream; an error of
+    /// the driver.
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.check_not_captured()?;
         if event.device != *self.device() {
             let device = self.device().properties().name.clone();
             return Err(Error::Unsupported {
@@ -203,14 +207,7 @@ impl Stream {
     /// it would be done later, and again, when its buffers may be gone.
     pub(crate) fn submit<R>(&self, work: impl FnOnce(&dyn Backend, RawStream) -> Result<R>) -> Result<R> {
         let device = self.device().properties();
-        if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
-            let device = device.name.clone();
-            return Err(Error::Unsupported {
-                device,
-                what: "work on a stream that somebody else is capturing",
-                instead: "End the capture first, or use another stream",
-            });
-        }
+        self.check_not_captured()?;
         if device.concurrent_managed_access {
             return work(self.backend(), self.raw());
         }
@@ -219,6 +216,19 @@ impl Stream {
             return Err(Error::HostAccess { device: device.name.clone() });
         }
         work(self.backend(), self.raw())
+    }
+
+    /// Refuses a foreign stream whose work is being recorded into a graph.
+    pub(crate) fn check_not_captured(&self) -> Result<()> {
+        if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
+            let device = self.device().properties().name.clone();
+            return Err(Error::Unsupported {
+                device,
+                what: "work on a stream that somebody else is capturing",
+                instead: "End the capture first, or use another stream",
+            });
+        }
+        Ok(())
     }
 
     /// Waits for the stream, and keeps work off it for as long as the view lives where the device needs that. A view

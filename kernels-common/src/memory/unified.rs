@@ -42,12 +42,15 @@ impl<T: Pod> UnifiedBuffer<T> {
             0 => None,
             _ => Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?),
         };
-        let mut buffer = Self { shared: HostShared::new(stream, memory, len) };
+        let buffer = Self { shared: HostShared::new(stream, memory, len) };
         if let Some(memory) = memory {
             if attach == Attach::Host || !stream.device().properties().concurrent_managed_access {
                 stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
             }
-            buffer.host_mut()?.fill(T::zeroed());
+            let _view = stream.host_view()?;
+            // SAFETY: a fresh allocation of that size, which nobody else knows; the view keeps the device off it. There
+            // are no elements to refer to before they are written.
+            unsafe { memory.host.write_bytes(0, bytes as usize) };
         }
         Ok(buffer)
     }

@@ -361,24 +361,23 @@ impl<'a> Lower<'a> {
     }
 
     /// Finds registers that only ever hold one constant row. Definitions need not precede uses in the text, so this
-    /// is done before anything is emitted, and again as long as it finds more.
+    /// is done before anything is emitted, and a copy of a register is looked at again once that is found.
     fn find_constants(&mut self, body: &[Instruction]) {
-        loop {
-            let before = self.f.aliases.len();
-            for instruction in body {
+        let mut copies: HashMap<RegId, Vec<usize>> = HashMap::new();
+        for first in 0..body.len() {
+            let mut open = vec![first];
+            while let Some(index) = open.pop() {
+                let instruction = &body[index];
                 let Some(&Operand::Reg(register)) = instruction.operands.first() else { continue };
-                if instruction.guard.is_some()
-                    || self.f.definitions[register.0 as usize] != 1
-                    || self.f.aliases.contains_key(&register)
-                {
+                if instruction.guard.is_some() || self.f.definitions[register.0 as usize] != 1 {
                     continue;
                 }
                 if let Some(row) = self.constant_result(instruction) {
                     self.f.aliases.insert(register, row);
+                    open.extend(copies.remove(&register).unwrap_or_default());
+                } else if let [_, Operand::Reg(source)] = instruction.operands[..] {
+                    copies.entry(source).or_default().push(index);
                 }
-            }
-            if self.f.aliases.len() == before {
-                return;
             }
         }
     }

@@ -109,3 +109,16 @@ fn large_variables() {
     let (simulator, _) = load(".global .b8 x[17000000000]; .entry f() { ret; }").unwrap();
     assert_eq!(simulator.free_memory(), simulator.config().memory - 17_000_000_000);
 }
+
+/// Nothing grows with the square of the text.
+#[test]
+fn long_texts() {
+    let many = 20_000;
+    let registers = format!(".reg .b32 %r<{}>; .reg .pred %p;", many + 1);
+    let copies: String = (0..many).map(|i| format!("mov.u32 %r{i}, %r{};", i + 1)).collect();
+    let branches: String = (0..many).map(|i| format!("L{i}: @%p bra L{};", many - i)).collect();
+    let adds: String = (0..many).map(|i| format!("add.u32 %r{i}, %r{}, {i};", i + 1)).collect();
+    for body in [format!("{copies} mov.u32 %r{many}, 1;"), format!("{branches} L{many}: ret;"), adds] {
+        load(&format!(".entry f() {{ {registers} {body} ret; }}")).unwrap();
+    }
+}
