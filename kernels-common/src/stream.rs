@@ -3,6 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -97,6 +99,22 @@ impl Stream {
         self.backend().synchronize(self.raw())
     }
 
+    /// Waits until the device is done with host memory that the stream's work uses, also where waiting fails.
+    ///
+    /// After an error of the device nothing runs any more. But while somebody captures a foreign stream nobody can wait
+    /// for it, and copies that were started before the capture may still run: they are over when the capture is, and a
+    /// wait then succeeds.
+    pub(crate) fn release_host_memory(&self) -> Result<()> {
+        let waited = self.synchronize();
+        if waited.is_err() && self.inner.foreign.is_some() {
+            while self.backend().is_capturing(self.raw()).is_ok_and(|capturing| capturing) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let _ = self.synchronize();
+        }
+        waited
+    }
+
     /// Marks this point in the stream's work.
     ///
     /// # Errors
@@ -159,7 +177,7 @@ impl Stream {
     /// `work` panics): as [`std::thread::scope`] does for threads. Meanwhile the host is free.
     ///
     /// Only copies from and to pinned memory truly overlap with the host; others are correct, but the driver may
-    /// stage them.
+    /// stage them. Where somebody begins to capture the stream meanwhile, the end waits for the end of the capture too.
     ///
     /// ```
     /// # use kernels_common::device::Device;
@@ -187,14 +205,14 @@ impl Stream {
             fn drop(&mut self) {
                 // After a failed wait the device runs nothing any more, so the memory is safe all the same; the error
                 // is reported by the explicit wait below.
-                let _ = self.0.synchronize();
+                let _ = self.0.release_host_memory();
             }
         }
         let scope = CopyScope { stream: self, scope: PhantomData, env: PhantomData };
         let wait = WaitAtEnd(self);
         let result = work(&scope);
         std::mem::forget(wait);
-        let waited = self.synchronize();
+        let waited = self.release_host_memory();
         let value = result?;
         waited?;
         Ok(value)

@@ -14,10 +14,8 @@ use kernels_common::testing::devices;
 fn what_is_forgotten_is_only_leaked() {
     for device in devices() {
         let stream = device.stream().unwrap();
-        let mut buffer = stream.upload(&[1u32, 2, 3]).unwrap();
-        forget(buffer.as_slice_mut());
+        let buffer = stream.upload(&[1u32, 2, 3]).unwrap();
         let mut pinned = PinnedBuffer::<u32>::zeros(&stream, 3, PinnedKind::Cached).unwrap();
-        forget(pinned.host_mut().unwrap());
         pinned.as_slice_mut().copy_from_slice(buffer.as_slice()).unwrap();
         assert_eq!(pinned.host().unwrap(), [1, 2, 3]);
         let mut unified = UnifiedBuffer::<u32>::zeros(&stream, 3, Attach::Global).unwrap();
