@@ -12,7 +12,8 @@
 //! [`Stream::cu_stream`] is the handle of any stream, for calls of the driver itself.
 //!
 //! Wherever memory passes from one stream to another, the second waits for an event of the first; the host waits for
-//! nothing. While a foreign stream is being captured into a graph, work on it is refused: a graph holds no buffer alive.
+//! nothing. While a foreign stream is being captured into a graph, work on it is refused, and so is sharing memory with
+//! it: a graph holds no buffer alive.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;
@@ -50,7 +51,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cudarc::driver::sys::CUstream;
+use cudarc::driver::sys::{CUstream, CUstreamCaptureStatus};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice};
 
 use crate::backend::RawStream;
@@ -149,6 +150,8 @@ impl Stream {
         // The guard notes the read in cudarc's event when it is dropped, which also on a panic is before the loan ends.
         let (address, guard) = view.device_ptr(&loan.here);
         pending_error(&loan.here)?;
+        // The events that cudarc keeps with the memory may be those of a capture on a third stream.
+        check_not_captured(&loan.here)?;
         let result = work(Slice::new(self, address, view.len()));
         drop(guard);
         loan.close(result)
@@ -167,6 +170,7 @@ impl Stream {
         let len = view.len();
         let (address, guard) = view.device_ptr_mut(&loan.here);
         pending_error(&loan.here)?;
+        check_not_captured(&loan.here)?;
         let result = work(SliceMut::new(self, address, len));
         drop(guard);
         loan.close(result)
@@ -284,7 +288,24 @@ fn join(later: &CudaStream, earlier: &CudaStream) -> Result<()> {
     if later.cu_stream() == earlier.cu_stream() {
         return Ok(());
     }
+    check_not_captured(later)?;
+    check_not_captured(earlier)?;
     later.join(earlier).map_err(|error| cuda::cudarc_error(error, "cuStreamWaitEvent"))
+}
+
+/// Refuses a stream whose work is being recorded into a graph. A stream that waits for it would become part of the
+/// capture; work on a buffer of ours would be done when the graph is launched, and the buffer may be gone by then.
+fn check_not_captured(stream: &CudaStream) -> Result<()> {
+    let status = stream.capture_status().map_err(|error| cuda::cudarc_error(error, "cuStreamIsCapturing"))?;
+    if status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+        return Ok(());
+    }
+    let device = format!("cuda:{}", stream.context().ordinal());
+    Err(Error::Unsupported {
+        device,
+        what: "sharing memory with a stream that is being captured",
+        instead: "End the capture first, or use another stream",
+    })
 }
 
 /// An error that cudarc met where it could not return it.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -97,11 +99,29 @@ impl Stream {
         self.backend().synchronize(self.raw())
     }
 
+    /// Waits until the device is done with host memory that the stream's work uses, also where waiting fails.
+    ///
+    /// After an error of the device nothing runs any more. But while somebody captures a foreign stream nobody can wait
+    /// for it, and copies that were started before the capture may still run: they are over when the capture is, and a
+    /// wait then succeeds.
+    pub(crate) fn release_host_memory(&self) -> Result<()> {
+        let waited = self.synchronize();
+        if waited.is_err() && self.inner.foreign.is_some() {
+            while self.backend().is_capturing(self.raw()).is_ok_and(|capturing| capturing) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let _ = self.synchronize();
+        }
+        waited
+    }
+
     /// Marks this point in the stream's work.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// [`Error::Unsupported`] while somebody else captures the stream; an error of the driver.
     pub fn record(&self) -> Result<Event> {
+        // A stream that waits for an event of a capture becomes part of it, and with it all its later work.
+        self.check_not_captured()?;
         let event = Event { raw: self.backend().create_event()?, device: self.device().clone() };
         self.backend().record(event.raw, self.raw())?;
         Ok(event)
@@ -110,8 +130,10 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has happened, without holding up the host.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an event of another device; an error of the driver.
+    /// [`Error::Unsupported`] for an event of another device, and while somebody else captures the stream; an error of
+    /// the driver.
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.check_not_captured()?;
         if event.device != *self.device() {
             let device = self.device().properties().name.clone();
             return Err(Error::Unsupported {
@@ -155,7 +177,7 @@ impl Stream {
     /// `work` panics): as [`std::thread::scope`] does for threads. Meanwhile the host is free.
     ///
     /// Only copies from and to pinned memory truly overlap with the host; others are correct, but the driver may
-    /// stage them.
+    /// stage them. Where somebody begins to capture the stream meanwhile, the end waits for the end of the capture too.
     ///
     /// ```
     /// # use kernels_common::device::Device;
@@ -183,14 +205,14 @@ impl Stream {
             fn drop(&mut self) {
                 // After a failed wait the device runs nothing any more, so the memory is safe all the same; the error
                 // is reported by the explicit wait below.
-                let _ = self.0.synchronize();
+                let _ = self.0.release_host_memory();
             }
         }
         let scope = CopyScope { stream: self, scope: PhantomData, env: PhantomData };
         let wait = WaitAtEnd(self);
         let result = work(&scope);
         std::mem::forget(wait);
-        let waited = self.synchronize();
+        let waited = self.release_host_memory();
         let value = result?;
         waited?;
         Ok(value)
@@ -203,14 +225,7 @@ impl Stream {
     /// it would be done later, and again, when its buffers may be gone.
     pub(crate) fn submit<R>(&self, work: impl FnOnce(&dyn Backend, RawStream) -> Result<R>) -> Result<R> {
         let device = self.device().properties();
-        if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
-            let device = device.name.clone();
-            return Err(Error::Unsupported {
-                device,
-                what: "work on a stream that somebody else is capturing",
-                instead: "End the capture first, or use another stream",
-            });
-        }
+        self.check_not_captured()?;
         if device.concurrent_managed_access {
             return work(self.backend(), self.raw());
         }
@@ -219,6 +234,19 @@ impl Stream {
             return Err(Error::HostAccess { device: device.name.clone() });
         }
         work(self.backend(), self.raw())
+    }
+
+    /// Refuses a foreign stream whose work is being recorded into a graph.
+    pub(crate) fn check_not_captured(&self) -> Result<()> {
+        if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
+            let device = self.device().properties().name.clone();
+            return Err(Error::Unsupported {
+                device,
+                what: "work on a stream that somebody else is capturing",
+                instead: "End the capture first, or use another stream",
+            });
+        }
+        Ok(())
     }
 
     /// Waits for the stream, and keeps work off it for as long as the view lives where the device needs that. A view

@@ -90,7 +90,7 @@ impl Launch {
             return Some(format!("block {block:?} where the kernel requires {required:?}"));
         }
         if let Some(most) = signature.max_threads
-            && threads > most.iter().map(|&count| u64::from(count)).product()
+            && threads > most.iter().fold(1, |product, &count| u64::saturating_mul(product, count.into()))
         {
             return Some(format!("block {block:?} where the kernel allows at most {most:?}"));
         }
@@ -329,7 +329,7 @@ impl Run<'_> {
             Value::LaneMaskLt => !(u32::MAX << lane),
             Value::LaneMaskGe => u32::MAX << lane,
             Value::LaneMaskGt => !(u32::MAX >> (31 - lane)),
-            Value::DynamicAddress(offset) => code.dynamic_shared + offset,
+            Value::DynamicAddress(offset) => code.dynamic_shared.wrapping_add(offset),
             Value::DynamicShared => dynamic_shared,
             Value::TotalShared => code.dynamic_shared + dynamic_shared,
             Value::Workspace { high: true } => (self.workspace >> 32) as u32,

@@ -341,6 +341,13 @@ impl Memory {
         }
     }
 
+    /// Has the allocation that starts at `address` count as written, without touching its pages.
+    pub(crate) fn set_initialised(&mut self, address: u64) -> Result<(), MemoryError> {
+        let index = self.at_start(address)?;
+        self.allocations[index].initialised.set_all();
+        Ok(())
+    }
+
     pub(crate) fn label(&mut self, address: u64, text: &str) {
         if let Ok(index) = self.at_start(address) {
             self.allocations[index].label = Some(text.into());

@@ -122,7 +122,7 @@ impl Program {
             return Ok(kernel);
         }
         let code = crate::lower::kernel(&self.0, name, portable)?;
-        let kernel = Arc::new(Kernel { signature: signature.clone(), program: self.0.clone(), code });
+        let kernel = Arc::new(Kernel { signature: signature.clone(), module: module.clone(), code });
         kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(key, kernel.clone());
         Ok(kernel)
     }
@@ -132,7 +132,8 @@ impl Program {
 #[derive(Debug)]
 pub struct Kernel {
     signature: KernelSignature,
-    program: Arc<Loaded>,
+    /// Not the program, which keeps its kernels: neither would ever be freed.
+    module: Arc<Module>,
     pub(crate) code: Code,
 }
 
@@ -144,7 +145,7 @@ impl Kernel {
 
     /// Its module.
     pub fn module(&self) -> &Arc<Module> {
-        &self.program.module
+        &self.module
     }
 
     /// Virtual registers that it uses, in units of 32 bits. The assembler's allocation is smaller; there is no telling

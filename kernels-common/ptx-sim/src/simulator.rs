@@ -152,8 +152,8 @@ impl Simulator {
         }
         let mut place = || -> Result<u64, MemoryError> {
             let address = self.memory.allocate(variable.size)?;
-            // Variables without an initialiser are zero.
-            self.memory.fill(address, variable.size, &[0])?;
+            // Variables without an initialiser are zero, as fresh memory is.
+            self.memory.set_initialised(address)?;
             self.memory.write(address, &variable.init)?;
             self.memory.label(address, &variable.name);
             self.memory.set_read_only(address, variable.space == Space::Const)?;

@@ -23,7 +23,13 @@ pub struct DeviceBuffer<T> {
 impl<T: Pod> DeviceBuffer<T> {
     pub(crate) fn uninit(stream: &Stream, len: usize) -> Result<Self> {
         let bytes = byte_size::<T>(len)?;
-        let address = if bytes == 0 { 0 } else { stream.backend().allocate(stream.raw(), bytes)? };
+        let address = if bytes == 0 {
+            0
+        } else {
+            // Memory that a capture allocates is there only while its graph runs.
+            stream.check_not_captured()?;
+            stream.backend().allocate(stream.raw(), bytes)?
+        };
         Ok(Self { stream: stream.clone(), address, len, element: PhantomData })
     }
 

@@ -99,7 +99,7 @@ impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
         if let Some(memory) = self.shared.memory {
             // If the wait fails, the device has stopped and uses the memory no more.
-            let _ = self.shared.stream.synchronize();
+            let _ = self.shared.stream.release_host_memory();
             // SAFETY: no work uses the memory, and nothing can name it from here on.
             unsafe { self.shared.stream.backend().free_pinned(memory) }
         }

@@ -129,7 +129,7 @@ impl<'a, T: Pod> Slice<'a, T> {
             // fails, the device has stopped and writes no more.
             unsafe { backend.copy_to_host(raw, to.as_mut_ptr().cast(), self.address, bytes) }
         })?;
-        self.stream.synchronize()
+        self.stream.release_host_memory()
     }
 
     /// Waits for the stream and returns the elements.
@@ -191,7 +191,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
             // SAFETY: both ranges have that size, and the wait keeps `from` borrowed until the copy is done.
             unsafe { backend.copy_to_device(raw, self.address, from.as_ptr().cast(), bytes) }
         })?;
-        self.stream.synchronize()
+        self.stream.release_host_memory()
     }
 
     /// Starts a copy within device-visible memory: device, pinned and unified memory alike, in any direction.

@@ -42,12 +42,15 @@ impl<T: Pod> UnifiedBuffer<T> {
             0 => None,
             _ => Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?),
         };
-        let mut buffer = Self { shared: HostShared::new(stream, memory, len) };
+        let buffer = Self { shared: HostShared::new(stream, memory, len) };
         if let Some(memory) = memory {
             if attach == Attach::Host || !stream.device().properties().concurrent_managed_access {
                 stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
             }
-            buffer.host_mut()?.fill(T::zeroed());
+            let _view = stream.host_view()?;
+            // SAFETY: a fresh allocation of that size, which nobody else knows; the view keeps the device off it. There
+            // are no elements to refer to before they are written.
+            unsafe { memory.host.write_bytes(0, bytes as usize) };
         }
         Ok(buffer)
     }
@@ -131,7 +134,7 @@ impl<T> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
         if let Some(memory) = self.shared.memory {
             // If the wait fails, the device has stopped and uses the memory no more.
-            let _ = self.shared.stream.synchronize();
+            let _ = self.shared.stream.release_host_memory();
             // SAFETY: no work uses the memory, and nothing can name it from here on.
             unsafe { self.shared.stream.backend().free_unified(memory) }
         }

@@ -163,7 +163,7 @@ pub(crate) struct LocalAddress;
 impl Run for LocalAddress {
     #[inline(always)]
     unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
-        let address = m.local_base + ins.extra;
+        let address = m.local_base.wrapping_add(ins.extra);
         // SAFETY: the caller's promise.
         unsafe { m.put(ins.rows[0], &[address; LANES]) };
         Flow::Next

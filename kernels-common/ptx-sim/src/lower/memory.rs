@@ -133,7 +133,7 @@ impl Lower<'_> {
                 Place::Local(at) => {
                     // Parameters of device functions are local memory as well.
                     let zero = self.bits_row(0, true);
-                    let offset = narrow_offset(i64::from(at) + offset)?;
+                    let offset = narrow_offset(i64::from(at).saturating_add(*offset))?;
                     Ok((zero, Addressing { space: Space::Local, offset, in_frame: true, ..plain }))
                 }
                 _ => {
@@ -174,7 +174,7 @@ impl Lower<'_> {
             && let Operand::Symbol(name) = &**base
             && let Some(at) = self.kernel_parameter(name)
         {
-            return self.load_parameters(elements, ty, i64::from(at) + offset);
+            return self.load_parameters(elements, ty, i64::from(at).saturating_add(*offset));
         }
         let (row, how) = self.address(address, space)?;
         let how = Addressing { volatile, ..how };
@@ -208,7 +208,7 @@ impl Lower<'_> {
             let from = self.constant(crate::code::Value::Param { offset, ty }, wide);
             let d = self.result(element, ty)?;
             self.copy(d, from, wide);
-            offset += types::bytes(ty);
+            offset = offset.saturating_add(types::bytes(ty));
         }
         Ok(())
     }

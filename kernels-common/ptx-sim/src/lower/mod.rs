@@ -35,6 +35,9 @@ use crate::program::{LoadError, Loaded};
 use crate::ptx::ParseError;
 use crate::rows::{Bank, Line, Row};
 
+/// Bytes of local memory that a thread has at most, as in hardware.
+pub(crate) const MAX_LOCAL: u64 = 512 << 10;
+
 /// Why an instruction cannot be lowered.
 pub(crate) enum Refusal {
     /// In words; the place is added later.
@@ -99,19 +102,22 @@ fn unsupported(
 }
 
 /// Offsets in local memory of a function's local variables and parameters, call-site ones included, and the bytes
-/// that they take. The parameters of a kernel are elsewhere.
-fn layout(source: &Function) -> (HashMap<Arc<str>, u32>, u32) {
-    let mut end = 0u32;
+/// that they take, `None` if they are more than a thread has. The parameters of a kernel are elsewhere.
+fn layout(source: &Function) -> (HashMap<Arc<str>, u32>, Option<u32>) {
+    // A variable has at most 2^40 bytes and some text of its own, so that the sum of all fits.
+    let mut end = 0u64;
     let mut offsets = HashMap::new();
     let own = source.variables.iter().filter(|variable| matches!(variable.space, Space::Local | Space::Param));
     let passed = source.results.iter().chain(&source.params).filter(|_| !source.is_entry);
     for variable in own.chain(passed) {
         // Parameters may be accessed as vectors, which are wider than the declared type.
-        let offset = end.next_multiple_of(variable.align.clamp(16, 256) as u32);
-        offsets.insert(variable.name.clone(), offset);
-        end = offset.saturating_add(u32::try_from(variable.size).unwrap_or(u32::MAX));
+        let offset = end.next_multiple_of(variable.align.clamp(16, 256));
+        // Beyond 32 bits the function is refused, whatever the offsets are.
+        offsets.insert(variable.name.clone(), offset as u32);
+        end = offset + variable.size;
     }
-    (offsets, end)
+    let bytes = end.next_multiple_of(16);
+    (offsets, (bytes <= MAX_LOCAL).then_some(bytes as u32))
 }
 
 /// Whether a destination operand names the register.
@@ -246,7 +252,12 @@ impl<'a> Lower<'a> {
             meets,
             ..Body::default()
         };
-        (self.f.locals, self.f.local_bytes) = layout(&source);
+        let (locals, local_bytes) = layout(&source);
+        let Some(local_bytes) = local_bytes else {
+            let message = format!("a thread has at most {MAX_LOCAL} bytes of local memory");
+            return Err(unsupported(self.loaded, source.name.clone(), ".local", source.span, message));
+        };
+        (self.f.locals, self.f.local_bytes) = (locals, local_bytes);
         self.count_uses(body);
         let refused = |error: Refusal, instruction: &Instruction, loaded: &Loaded| match error {
             Refusal::Parse(error) => LoadError::Parse(error),
@@ -284,7 +295,7 @@ impl<'a> Lower<'a> {
         self.code.functions.push(FunctionCode {
             entry,
             lines: self.f.lines.max(1),
-            local_bytes: self.f.local_bytes.next_multiple_of(16),
+            local_bytes: self.f.local_bytes,
             source,
         });
         Ok(())
@@ -350,24 +361,23 @@ impl<'a> Lower<'a> {
     }
 
     /// Finds registers that only ever hold one constant row. Definitions need not precede uses in the text, so this
-    /// is done before anything is emitted, and again as long as it finds more.
+    /// is done before anything is emitted, and a copy of a register is looked at again once that is found.
     fn find_constants(&mut self, body: &[Instruction]) {
-        loop {
-            let before = self.f.aliases.len();
-            for instruction in body {
+        let mut copies: HashMap<RegId, Vec<usize>> = HashMap::new();
+        for first in 0..body.len() {
+            let mut open = vec![first];
+            while let Some(index) = open.pop() {
+                let instruction = &body[index];
                 let Some(&Operand::Reg(register)) = instruction.operands.first() else { continue };
-                if instruction.guard.is_some()
-                    || self.f.definitions[register.0 as usize] != 1
-                    || self.f.aliases.contains_key(&register)
-                {
+                if instruction.guard.is_some() || self.f.definitions[register.0 as usize] != 1 {
                     continue;
                 }
                 if let Some(row) = self.constant_result(instruction) {
                     self.f.aliases.insert(register, row);
+                    open.extend(copies.remove(&register).unwrap_or_default());
+                } else if let [_, Operand::Reg(source)] = instruction.operands[..] {
+                    copies.entry(source).or_default().push(index);
                 }
-            }
-            if self.f.aliases.len() == before {
-                return;
             }
         }
     }
@@ -388,7 +398,7 @@ impl<'a> Lower<'a> {
                 let Operand::Address { base, offset } = source else { return None };
                 let Operand::Symbol(name) = &**base else { return None };
                 let at = self.kernel_parameter(name)?;
-                let offset = u32::try_from(i64::from(at) + offset).ok()?;
+                let offset = u32::try_from(i64::from(at).saturating_add(*offset)).ok()?;
                 Some(self.constant(Value::Param { offset, ty }, wide))
             }
             _ => None,

@@ -9,6 +9,9 @@ use crate::exec::alu::op2;
 use crate::exec::control::LocalAddress;
 use crate::rows::{Bank, Row};
 
+/// No block of any device has more shared memory; a launch compares with what its device has.
+const MAX_SHARED: u64 = 1 << 20;
+
 /// Where a variable is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
@@ -137,10 +140,11 @@ impl Lower<'_> {
                     return Ok(Place::Dynamic);
                 }
                 let offset = self.code.static_shared.next_multiple_of(align);
-                let Some(end) = u32::try_from(variable.size).ok().and_then(|size| offset.checked_add(size)) else {
+                let end = u64::from(offset).saturating_add(variable.size);
+                if end > MAX_SHARED {
                     return Err(format!("the shared variable `{name}` is too large").into());
-                };
-                self.code.static_shared = end;
+                }
+                self.code.static_shared = end as u32;
                 self.shared.insert(variable.name.clone(), offset);
                 Ok(Place::Shared(offset))
             }
@@ -248,7 +252,7 @@ impl Lower<'_> {
         match self.variable(name)? {
             Place::Local(at) => {
                 let row = self.fresh(true);
-                self.emit::<LocalAddress>([row], (i64::from(at) + offset) as u64);
+                self.emit::<LocalAddress>([row], i64::from(at).wrapping_add(offset) as u64);
                 Ok(row)
             }
             _ => Err(format!("the address of `{name}` cannot be taken here").into()),

@@ -11,6 +11,7 @@ use crate::exec::control::NOWHERE;
 use crate::exec::shared::Shared;
 use crate::exec::{Flow, Machine, Quota, RawFault, bank_of};
 use crate::fault::{FaultKind, Waiting};
+use crate::lower::MAX_LOCAL;
 use crate::rows::{LANES, Line, lanes};
 
 /// Backward branches that a path may take before others get a turn.
@@ -23,6 +24,8 @@ const PATIENCE: u32 = 64;
 const IMPATIENCE: u32 = 8;
 /// Nested calls.
 const MAX_DEPTH: usize = 1024;
+/// Lines of the frames of nested calls: 32 MiB for a warp, so that a block of deep recursions fits into the host.
+const MAX_FRAMES: u64 = 1 << 18;
 /// Groups of waiting threads that a fault lists.
 const LISTED: usize = 32;
 
@@ -334,11 +337,13 @@ impl Block {
         let caller = &code.functions[code.sites[path.pc as usize].0 as usize];
         let callee = &code.functions[code.calls[call as usize].function as usize];
         let Path { join, ref mut context, .. } = *path;
-        if context.stack.len() >= MAX_DEPTH {
-            let kind = FaultKind::CallDepth { depth: MAX_DEPTH as u32 };
+        let (frame, local) = (context.frame, context.local);
+        let deep = u64::from(frame) + u64::from(caller.lines) + u64::from(callee.lines) > MAX_FRAMES
+            || local + u64::from(caller.local_bytes) + u64::from(callee.local_bytes) > MAX_LOCAL;
+        if context.stack.len() >= MAX_DEPTH || deep {
+            let kind = FaultKind::CallDepth { depth: context.stack.len() as u32 };
             return Err(RawFault::new(kind, path.mask.trailing_zeros()));
         }
-        let (frame, local) = (context.frame, context.local);
         context.stack.push(Activation { call, after: path.pc + 1, join, frame, local });
         context.frame += caller.lines;
         context.local += u64::from(caller.local_bytes);

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod errors;
+mod limits;
 mod modules;
 mod nvcc;
 mod random;
