@@ -24,6 +24,7 @@
 
 #include "arithmetic.cuh"
 #include "block.cuh"
+#include "convert.cuh"
 #include "types.cuh"
 #include "warp.cuh"
 
@@ -105,10 +106,11 @@ __device__ inline u64 count_virtual_blocks(u64 n, u32 log2_v) {
     return n == 0 ? 1 : ((n - 1) >> log2_v) + 1;
 }
 
-// Reduces the virtual blocks b, b + gridDim.x, ... of this block b to values[b], values[b + gridDim.x], ... `terms`
-// points at the first packet of the slice. Thread 0 does the writing.
-template <class Op, class Terms>
-__device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, typename Terms::Sum* values) {
+// Reduces the virtual blocks b, b + gridDim.x, ... of this block b to partials[b], partials[b + gridDim.x], ...; if
+// there is but one virtual block, it is the result and goes to *out. `terms` points at the first packet of the slice.
+// Thread 0 does the writing.
+template <class Op, class Terms, class R>
+__device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, typename Terms::Sum* partials, R* out) {
     using S = typename Terms::Sum;
     // Two sets in turn, so that one barrier per virtual block is enough: whoever fills a set again has passed the
     // barrier that follows its last use.
@@ -123,7 +125,11 @@ __device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, typ
         take_virtual_block<Op>(terms, static_cast<u32>(left < v ? left : v), sums);
         S value = block_tree<Op, CANONICAL_THREADS>(combine_lanes<Op>(sums), warp_values[turn]);
         if (threadIdx.x == 0) {
-            values[block] = normalised(value);
+            if (blocks == 1) {
+                store_result(out, value);
+            } else {
+                partials[block] = value;
+            }
         }
         turn ^= 1;
         terms.advance((static_cast<u64>(gridDim.x) << log2_v) / Terms::LANES);

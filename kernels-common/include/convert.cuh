@@ -1,6 +1,7 @@
 // From an element to the type of its sum (exact) and back (rounded to nearest, ties to even).
 #pragma once
 
+#include "arithmetic.cuh"
 #include "types.cuh"
 
 __device__ inline f32 widen(f32 x) { return x; }
@@ -38,4 +39,10 @@ __device__ inline bf16 narrow<bf16>(f32 sum) {
     u32 bits = __float_as_uint(sum);
     u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return {static_cast<u16>(sum != sum ? 0x7fff : rounded)};
+}
+
+// Stores the result of a reduction: a sum, or, where it lies among the elements, an element.
+template <class R>
+__device__ inline void store_result(R* out, sum_t<R> value) {
+    *out = normalised(narrow<R>(value));
 }

@@ -4,6 +4,7 @@
 
 #include "arithmetic.cuh"
 #include "canonical.cuh"
+#include "convert.cuh"
 #include "types.cuh"
 #include "warp.cuh"
 
@@ -82,12 +83,12 @@ __device__ inline bool is_last_block(u32* counter) {
 }
 
 // The end of a reduction in one launch: the last block to arrive combines all partials and stores the result.
-template <class Op, class S>
-__device__ inline void finish_in_last_block(S* partials, u64 count, u32* counter, S* out) {
+template <class Op, class S, class R>
+__device__ inline void finish_in_last_block(S* partials, u64 count, u32* counter, R* out) {
     if (is_last_block(counter)) {
         S value = combine_partials<Op>(partials, count);
         if (threadIdx.x == 0) {
-            *out = normalised(value);
+            store_result(out, value);
         }
     }
 }

@@ -18,6 +18,32 @@ const WARPS: usize = THREADS / WARP;
 /// Inputs of fewer bytes than this are reduced by the calling thread alone: starting another takes longer.
 const WORTH_A_THREAD: usize = 1 << 20;
 
+/// Calls a function for the concrete type that the element type is: one compiled loop per type in this crate, instead
+/// of one in each crate that calls. This crate is optimised in dev builds too, so that the tests of other crates do not
+/// wait for it.
+macro_rules! dispatch {
+    ($T:ident: $function:ident($($slice:ident),+) -> $Result:ident) => {
+        dispatch!(@each $T: $function($($slice),+) -> $Result, f32 f64 f16 bf16 i32 u32 i64 u64)
+    };
+    (@each $T:ident: $function:ident $slices:tt -> $Result:ident, $($type:ident)*) => {
+        $(if TypeId::of::<$T>() == TypeId::of::<$type>() {
+            return dispatch!(@call $type: $function $slices -> $Result);
+        })*
+    };
+    (@call $type:ident: $function:ident($($slice:ident),+) -> Sum) => {{
+        fn concrete($($slice: &[$type]),+) -> <$type as Element>::Sum {
+            $function($($slice),+)
+        }
+        bytemuck::cast(concrete($(bytemuck::cast_slice($slice)),+))
+    }};
+    (@call $type:ident: $function:ident($($slice:ident),+) -> Element) => {{
+        fn concrete($($slice: &[$type]),+) -> $type {
+            $function($($slice),+)
+        }
+        bytemuck::cast(concrete($(bytemuck::cast_slice($slice)),+))
+    }};
+}
+
 /// The dot product of `x` and `y` in canonical order, bit for bit what the `dot` crate computes on a device.
 ///
 /// Each element is taken in by one fused multiply-add in the type of the sum. The dot product of nothing is +0; a NaN
@@ -29,29 +55,73 @@ pub fn dot<T: Element>(x: &[T], y: &[T]) -> Result<T::Sum> {
     if x.len() != y.len() {
         return Err(Error::LengthMismatch { what: "y", expected: x.len(), found: y.len() });
     }
-    // One compiled loop per type in this crate, instead of one in each crate that calls: this crate is optimised in dev
-    // builds too, so that the tests of other crates do not wait for it.
-    macro_rules! dispatch {
-        ($($type:ident)*) => {
-            $(if TypeId::of::<T>() == TypeId::of::<$type>() {
-                fn of_type(x: &[$type], y: &[$type]) -> <$type as Element>::Sum {
-                    dot_of_equal_lengths(x, y)
-                }
-                return Ok(bytemuck::cast(of_type(bytemuck::cast_slice(x), bytemuck::cast_slice(y))));
-            })*
-        };
-    }
-    dispatch!(f32 f64 f16 bf16 i32 u32 i64 u64);
     Ok(dot_of_equal_lengths(x, y))
 }
 
 fn dot_of_equal_lengths<T: Element>(x: &[T], y: &[T]) -> T::Sum {
-    let accumulate = |sums: &mut [T::Sum], range: Range<usize>| {
-        for ((sum, x), y) in sums.iter_mut().zip(&x[range.clone()]).zip(&y[range]) {
-            *sum = sum.fused_add(x.widen(), y.widen());
+    fn of_type<T: Element>(x: &[T], y: &[T]) -> T::Sum {
+        let accumulate = |sums: &mut [T::Sum], range: Range<usize>| {
+            for ((sum, x), y) in sums.iter_mut().zip(&x[range.clone()]).zip(&y[range]) {
+                *sum = sum.fused_add(x.widen(), y.widen());
+            }
+        };
+        reduce::<T, T::Sum>(x.len(), T::Sum::default(), accumulate, Accumulator::add).normalised()
+    }
+    dispatch!(T: of_type(x, y) -> Sum);
+    of_type(x, y)
+}
+
+/// The sum of `x` in canonical order, in the type of the sum: bit for bit what the `single-pass` crate computes on a
+/// device, as are [`product`], [`minimum`] and [`maximum`].
+///
+/// The sum of nothing is +0; a NaN is the type's `NAN` constant. Uses as many threads as there are processors once the
+/// input is large enough.
+#[must_use]
+pub fn sum<T: Element>(x: &[T]) -> T::Sum {
+    fn of_type<T: Element>(x: &[T]) -> T::Sum {
+        reduce_slice(x, T::Sum::default(), Accumulator::add)
+    }
+    dispatch!(T: of_type(x) -> Sum);
+    of_type(x)
+}
+
+/// The product of `x` in canonical order, in the type of the sum; 64-bit integers wrap around. That of nothing is 1.
+#[must_use]
+pub fn product<T: Element>(x: &[T]) -> T::Sum {
+    fn of_type<T: Element>(x: &[T]) -> T::Sum {
+        reduce_slice(x, T::Sum::ONE, Accumulator::multiply)
+    }
+    dispatch!(T: of_type(x) -> Sum);
+    of_type(x)
+}
+
+/// The least element of `x`: NaN if there is one, and −0 lies below +0. That of nothing is [`Element::HIGHEST`].
+#[must_use]
+pub fn minimum<T: Element>(x: &[T]) -> T {
+    fn of_type<T: Element>(x: &[T]) -> T {
+        T::narrow(reduce_slice(x, T::HIGHEST.widen(), Accumulator::lesser))
+    }
+    dispatch!(T: of_type(x) -> Element);
+    of_type(x)
+}
+
+/// The greatest element of `x`: NaN if there is one, and −0 lies below +0. That of nothing is [`Element::LOWEST`].
+#[must_use]
+pub fn maximum<T: Element>(x: &[T]) -> T {
+    fn of_type<T: Element>(x: &[T]) -> T {
+        T::narrow(reduce_slice(x, T::LOWEST.widen(), Accumulator::greater))
+    }
+    dispatch!(T: of_type(x) -> Element);
+    of_type(x)
+}
+
+fn reduce_slice<T: Element>(x: &[T], identity: T::Sum, combine: impl Fn(T::Sum, T::Sum) -> T::Sum + Sync) -> T::Sum {
+    let accumulate = |values: &mut [T::Sum], range: Range<usize>| {
+        for (value, x) in values.iter_mut().zip(&x[range]) {
+            *value = combine(*value, x.widen());
         }
     };
-    reduce::<T, T::Sum>(x.len(), T::Sum::default(), accumulate, Accumulator::add).normalised()
+    reduce::<T, T::Sum>(x.len(), identity, accumulate, &combine).normalised()
 }
 
 /// Reduces `n` elements of type `T` in canonical order, with accumulators of type `S`.

@@ -24,6 +24,12 @@ pub trait Element: sealed::Sealed + Pod + PartialEq + PartialOrd + Debug + Displ
     /// A floating-point type, as opposed to an integer.
     const IS_FLOAT: bool;
 
+    /// No element is less: −∞, or the least integer. What the maximum of nothing is.
+    const LOWEST: Self;
+
+    /// No element is greater: +∞, or the greatest integer. What the minimum of nothing is.
+    const HIGHEST: Self;
+
     /// The element in the type of its sum; exact.
     fn widen(self) -> Self::Sum;
 
@@ -50,9 +56,24 @@ pub trait Accumulator: Element<Sum = Self> {
     /// Largest absolute error of one rounded operation whose result is subnormal; 0 for integers.
     const UNDERFLOW_ERROR: f64;
 
+    /// What changes no product: 1.
+    const ONE: Self;
+
     /// `self + other`, rounded to nearest even; integers wrap.
     #[must_use]
     fn add(self, other: Self) -> Self;
+
+    /// `self * other`, rounded to nearest even; integers wrap.
+    #[must_use]
+    fn multiply(self, other: Self) -> Self;
+
+    /// The lesser of both: NaN if either is NaN, and −0 lies below +0. So the minimum of many depends on no order.
+    #[must_use]
+    fn lesser(self, other: Self) -> Self;
+
+    /// The greater of both: NaN if either is NaN, and +0 lies above −0.
+    #[must_use]
+    fn greater(self, other: Self) -> Self;
 
     /// `x * y + self`, rounded once; integers wrap. One step of a dot product.
     #[must_use]
@@ -73,9 +94,29 @@ macro_rules! float_sum {
         impl Accumulator for $type {
             const UNIT_ROUNDOFF: f64 = $type::EPSILON as f64 / 2.0;
             const UNDERFLOW_ERROR: f64 = $type::MIN_POSITIVE as f64 * $type::EPSILON as f64 / 2.0;
+            const ONE: Self = 1.0;
             #[inline]
             fn add(self, other: Self) -> Self {
                 self + other
+            }
+            #[inline]
+            fn multiply(self, other: Self) -> Self {
+                self * other
+            }
+            #[inline]
+            fn lesser(self, other: Self) -> Self {
+                // Equal numbers have equal bits, but for zeros: of those, any that is negative makes the result so.
+                let equal = $type::from_bits(self.to_bits() | other.to_bits());
+                let least = if self < other { self } else { other };
+                let least = if self == other { equal } else { least };
+                if self.is_nan() || other.is_nan() { $type::NAN } else { least }
+            }
+            #[inline]
+            fn greater(self, other: Self) -> Self {
+                let equal = $type::from_bits(self.to_bits() & other.to_bits());
+                let greatest = if self > other { self } else { other };
+                let greatest = if self == other { equal } else { greatest };
+                if self.is_nan() || other.is_nan() { $type::NAN } else { greatest }
             }
             #[inline]
             fn fused_add(self, x: Self, y: Self) -> Self {
@@ -98,9 +139,22 @@ macro_rules! integer_sum {
         impl Accumulator for $type {
             const UNIT_ROUNDOFF: f64 = 0.0;
             const UNDERFLOW_ERROR: f64 = 0.0;
+            const ONE: Self = 1;
             #[inline]
             fn add(self, other: Self) -> Self {
                 self.wrapping_add(other)
+            }
+            #[inline]
+            fn multiply(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+            #[inline]
+            fn lesser(self, other: Self) -> Self {
+                self.min(other)
+            }
+            #[inline]
+            fn greater(self, other: Self) -> Self {
+                self.max(other)
             }
             #[inline]
             fn fused_add(self, x: Self, y: Self) -> Self {
@@ -124,12 +178,17 @@ integer_sum!(i64);
 integer_sum!(u64);
 
 macro_rules! element {
-    ($type:ident, $sum:ident, float: $float:literal, $widen:expr, $narrow:expr, $from:expr, $to:expr) => {
+    (
+        $type:ident, $sum:ident, float: $float:literal, limits: $limits:expr,
+        $widen:expr, $narrow:expr, $from:expr, $to:expr
+    ) => {
         impl sealed::Sealed for $type {}
         impl Element for $type {
             type Sum = $sum;
             const NAME: &'static str = stringify!($type);
             const IS_FLOAT: bool = $float;
+            const LOWEST: Self = $limits.0;
+            const HIGHEST: Self = $limits.1;
             #[inline]
             fn widen(self) -> $sum {
                 let widen: fn($type) -> $sum = $widen;
@@ -154,14 +213,25 @@ macro_rules! element {
     };
 }
 
-element!(f32, f32, float: true, |x| x, |s| s, |v| v as f32, f64::from);
-element!(f64, f64, float: true, |x| x, |s| s, |v| v, |x| x);
-element!(f16, f32, float: true, widen_f16, f16::from_f32, f16::from_f64, f16::to_f64);
-element!(bf16, f32, float: true, bf16::to_f32, bf16::from_f32, bf16::from_f64, bf16::to_f64);
-element!(i32, i64, float: false, i64::from, |s| s as i32, |v| v as i32, f64::from);
-element!(u32, u64, float: false, u64::from, |s| s as u32, |v| v as u32, f64::from);
-element!(i64, i64, float: false, |x| x, |s| s, |v| v as i64, |x| x as f64);
-element!(u64, u64, float: false, |x| x, |s| s, |v| v as u64, |x| x as f64);
+macro_rules! infinities {
+    ($type:ident) => {
+        ($type::NEG_INFINITY, $type::INFINITY)
+    };
+}
+macro_rules! limits {
+    ($type:ident) => {
+        ($type::MIN, $type::MAX)
+    };
+}
+
+element!(f32, f32, float: true, limits: infinities!(f32), |x| x, |s| s, |v| v as f32, f64::from);
+element!(f64, f64, float: true, limits: infinities!(f64), |x| x, |s| s, |v| v, |x| x);
+element!(f16, f32, float: true, limits: infinities!(f16), widen_f16, f16::from_f32, f16::from_f64, f16::to_f64);
+element!(bf16, f32, float: true, limits: infinities!(bf16), bf16::to_f32, bf16::from_f32, bf16::from_f64, bf16::to_f64);
+element!(i32, i64, float: false, limits: limits!(i32), i64::from, |s| s as i32, |v| v as i32, f64::from);
+element!(u32, u64, float: false, limits: limits!(u32), u64::from, |s| s as u32, |v| v as u32, f64::from);
+element!(i64, i64, float: false, limits: limits!(i64), |x| x, |s| s, |v| v as i64, |x| x as f64);
+element!(u64, u64, float: false, limits: limits!(u64), |x| x, |s| s, |v| v as u64, |x| x as f64);
 
 /// `f16::to_f32` without a branch, so that a loop over a slice vectorises; that one asks for the processor's features
 /// at every call. Moving the exponent by a multiplication makes subnormal halves normal on the way.
@@ -193,6 +263,46 @@ mod tests {
         assert_eq!(f32::from_bits(0xffc1_2345).normalised().to_bits(), f32::NAN.to_bits());
         assert_eq!(f64::from_bits(0xfff8_0000_0000_0001).normalised().to_bits(), f64::NAN.to_bits());
         assert_eq!((-0.0f32).normalised().to_bits(), (-0.0f32).to_bits());
+    }
+
+    #[test]
+    fn minimum_and_maximum_depend_on_no_order() {
+        let values = [f32::NEG_INFINITY, -2.0, -0.0, 0.0, 2.0, f32::INFINITY];
+        for (i, &a) in values.iter().enumerate() {
+            for (j, &b) in values.iter().enumerate() {
+                assert_eq!(a.lesser(b).to_bits(), values[i.min(j)].to_bits(), "{a} {b}");
+                assert_eq!(a.greater(b).to_bits(), values[i.max(j)].to_bits(), "{a} {b}");
+                let (a, b) = (f64::from(a), f64::from(b));
+                assert_eq!(a.lesser(b).to_bits(), f64::from(values[i.min(j)]).to_bits(), "{a} {b}");
+                assert_eq!(a.greater(b).to_bits(), f64::from(values[i.max(j)]).to_bits(), "{a} {b}");
+            }
+            let nan = f32::from_bits(0xffc0_1234);
+            for result in [a.lesser(nan), nan.lesser(a), a.greater(nan), nan.greater(a)] {
+                assert_eq!(result.to_bits(), f32::NAN.to_bits(), "{a}");
+            }
+        }
+        assert_eq!((3i64.lesser(-4), 3i64.greater(-4), u64::MAX.lesser(7)), (-4, 3, 7));
+    }
+
+    #[test]
+    fn limits_and_nan_survive_the_type_of_the_sum() {
+        fn check<T: Element>() {
+            for limit in [T::LOWEST, T::HIGHEST] {
+                assert_eq!(T::narrow(limit.widen()), limit, "{}", T::NAME);
+            }
+            assert!(T::LOWEST.widen().lesser(T::from_f64(-1e300).widen()) == T::LOWEST.widen());
+            assert!(T::HIGHEST.widen().greater(T::from_f64(1e300).widen()) == T::HIGHEST.widen());
+        }
+        check::<f32>();
+        check::<f64>();
+        check::<f16>();
+        check::<bf16>();
+        check::<i32>();
+        check::<u32>();
+        check::<i64>();
+        check::<u64>();
+        assert_eq!(<f16 as Element>::narrow(f32::NAN).to_bits(), f16::NAN.to_bits());
+        assert_eq!(<bf16 as Element>::narrow(f32::NAN).to_bits(), bf16::NAN.to_bits());
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub mod memory;
 pub mod module;
 pub mod oracle;
 pub mod order;
+pub mod single_launch;
 pub mod stream;
 pub mod sum;
 #[cfg(feature = "testing")]

@@ -1,4 +1,4 @@
-//! The host's canonical dot product against the definition of the order, written down as literally as possible.
+//! The host's canonical reductions against the definition of the order, written down as literally as possible.
 
 use half::{bf16, f16};
 use kernels_common::canonical;
@@ -7,9 +7,26 @@ use kernels_common::error::Error;
 use kernels_common::order;
 use proptest::prelude::*;
 
-/// One accumulator, of one lane of one thread, at a time; no concern for speed.
-fn by_definition<T: Element>(x: &[T], y: &[T]) -> T::Sum {
-    let n = x.len();
+/// The dot product of `x` and `y`.
+fn dot_by_definition<T: Element>(x: &[T], y: &[T]) -> T::Sum {
+    let take = |sum: T::Sum, i: usize| sum.fused_add(x[i].widen(), y[i].widen());
+    by_definition::<T>(x.len(), T::Sum::default(), take, Accumulator::add)
+}
+
+/// The reduction of `x` by `combine`.
+fn reduction_by_definition<T: Element>(x: &[T], identity: T::Sum, combine: Combine<T::Sum>) -> T::Sum {
+    by_definition::<T>(x.len(), identity, |sum, i| combine(sum, x[i].widen()), combine)
+}
+
+type Combine<S> = fn(S, S) -> S;
+
+/// One accumulator, of one lane of one thread, at a time; no concern for speed. `take` takes in an element by its index.
+fn by_definition<T: Element>(
+    n: usize,
+    identity: T::Sum,
+    take: impl Fn(T::Sum, usize) -> T::Sum,
+    combine: Combine<T::Sum>,
+) -> T::Sum {
     let lanes = 16 / size_of::<T>();
     let v = order::virtual_block::<T>(n as u64) as usize;
     let blocks: Vec<T::Sum> = (0..n)
@@ -23,41 +40,54 @@ fn by_definition<T: Element>(x: &[T], y: &[T]) -> T::Sum {
                                 .step_by(512 * lanes)
                                 .map(|i| start + i)
                                 .filter(|&i| i < n)
-                                .fold(T::Sum::default(), |sum, i| sum.fused_add(x[i].widen(), y[i].widen()))
+                                .fold(identity, &take)
                         })
                         .collect();
-                    neighbours(&accumulators)
+                    neighbours(&accumulators, combine)
                 })
                 .collect();
-            let warps: Vec<T::Sum> = threads.chunks(32).map(halves).collect();
-            halves(&warps)
+            let warps: Vec<T::Sum> = threads.chunks(32).map(|warp| halves(warp, combine)).collect();
+            halves(&warps, combine)
         })
         .collect();
-    if blocks.is_empty() { T::Sum::default() } else { neighbours(&blocks).normalised() }
+    if blocks.is_empty() { identity } else { neighbours(&blocks, combine).normalised() }
 }
 
 /// Neighbours first. A run of 2^k values is a whole of its own, and what follows it joins last.
-fn neighbours<S: Accumulator>(values: &[S]) -> S {
+fn neighbours<S: Accumulator>(values: &[S], combine: Combine<S>) -> S {
     if let [value] = values {
         return *value;
     }
     let (left, right) = values.split_at(values.len().next_power_of_two() / 2);
-    neighbours(left).add(neighbours(right))
+    combine(neighbours(left, combine), neighbours(right, combine))
 }
 
 /// The first half takes in the second, place by place.
-fn halves<S: Accumulator>(values: &[S]) -> S {
+fn halves<S: Accumulator>(values: &[S], combine: Combine<S>) -> S {
     if let [value] = values {
         return *value;
     }
     let (low, high) = values.split_at(values.len() / 2);
-    let sums: Vec<S> = low.iter().zip(high).map(|(&a, &b)| a.add(b)).collect();
-    halves(&sums)
+    let sums: Vec<S> = low.iter().zip(high).map(|(&a, &b)| combine(a, b)).collect();
+    halves(&sums, combine)
 }
 
 fn check<T: Element>(x: &[T], y: &[T]) {
     let bits = canonical::dot(x, y).unwrap().bits();
-    assert_eq!(bits, by_definition(x, y).bits(), "{} elements of type {}", x.len(), T::NAME);
+    assert_eq!(bits, dot_by_definition(x, y).bits(), "{} elements of type {}", x.len(), T::NAME);
+}
+
+/// Sum, product, minimum and maximum of `x`.
+fn check_reductions<T: Element>(x: &[T]) {
+    let context = format!("{} elements of type {}", x.len(), T::NAME);
+    let sum = reduction_by_definition(x, T::Sum::default(), Accumulator::add);
+    assert_eq!(canonical::sum(x).bits(), sum.bits(), "{context}");
+    let product = reduction_by_definition(x, T::Sum::ONE, Accumulator::multiply);
+    assert_eq!(canonical::product(x).bits(), product.bits(), "{context}");
+    let least = T::narrow(reduction_by_definition(x, T::HIGHEST.widen(), Accumulator::lesser));
+    assert_eq!(bytemuck::bytes_of(&canonical::minimum(x)), bytemuck::bytes_of(&least), "{context}");
+    let greatest = T::narrow(reduction_by_definition(x, T::LOWEST.widen(), Accumulator::greater));
+    assert_eq!(bytemuck::bytes_of(&canonical::maximum(x)), bytemuck::bytes_of(&greatest), "{context}");
 }
 
 /// Numbers that do not add up exactly in any order, from a fixed sequence.
@@ -81,6 +111,9 @@ fn every_boundary<T: Element>() {
     lengths.extend([0, 1, 2, 2047, 2048, 2049, 4097, 100_003, 3 * row + 5, 700 * row + row / 2 + 1]);
     for n in lengths {
         check(&numbers::<T>(1, n), &numbers::<T>(2, n));
+        if n <= 17 * row + 1 {
+            check_reductions(&numbers::<T>(1, n));
+        }
     }
 }
 
@@ -163,6 +196,15 @@ fn integers_widen_and_wrap() {
 }
 
 #[test]
+fn nothing_reduces_to_the_identity() {
+    check_reductions::<f16>(&[]);
+    assert_eq!((canonical::sum::<f32>(&[]).to_bits(), canonical::product::<bf16>(&[])), (0, 1.0));
+    assert_eq!((canonical::minimum::<f16>(&[]), canonical::maximum::<f64>(&[])), (f16::INFINITY, f64::NEG_INFINITY));
+    assert_eq!((canonical::minimum::<i32>(&[]), canonical::maximum::<i32>(&[])), (i32::MAX, i32::MIN));
+    assert_eq!((canonical::minimum::<u64>(&[]), canonical::maximum::<u64>(&[])), (u64::MAX, 0));
+}
+
+#[test]
 fn unequal_lengths_are_an_error() {
     let error = canonical::dot(&[1.0f32, 2.0], &[1.0]).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 2, found: 1, .. }), "{error}");
@@ -181,6 +223,7 @@ proptest! {
         fn of_type<T: Element>(x: &[u64], y: &[u64]) {
             let cast = |words: &[u64]| words.iter().map(|w| bytemuck::cast_slice::<u64, T>(&[*w])[0]).collect::<Vec<T>>();
             check(&cast(x), &cast(y));
+            check_reductions::<T>(&cast(x));
         }
         of_type::<f32>(&x, &y);
         of_type::<f64>(&x, &y);

@@ -7,6 +7,7 @@
 #include "packet.cuh"
 #include "partials.cuh"
 #include "shared.cuh"
+#include "stride.cuh"
 #include "types.cuh"
 
 // Three launches. Each of the first two leaves one partial for every 256 values, the third adds up what is left.
@@ -48,10 +49,7 @@ __device__ inline void dot_stage2(const S* values, u64 count, S* sums) {
 // The sum of any number of values, by one block.
 template <class S>
 __device__ inline void dot_stage3(const S* values, u64 count, S* out) {
-    S sum = 0;
-    for (u64 i = threadIdx.x; i < count; i += LAST_STAGE_THREADS) {
-        sum = add(sum, values[i]);
-    }
+    S sum = strided_sum(values, count, threadIdx.x, LAST_STAGE_THREADS);
     sum = shared_tree<LAST_STAGE_THREADS>(sum);
     if (threadIdx.x == 0) {
         *out = normalised(sum);
@@ -102,13 +100,12 @@ struct Products {
 // touched.
 template <class T>
 __device__ inline void dot(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out) {
-    u64 blocks = count_virtual_blocks(n, log2_v);
-    sum_t<T>* values = blocks == 1 ? out : partials;
     if (is_aligned(x) && is_aligned(y)) {
-        reduce_virtual_blocks<Plus>(Products<T, Whole>{x, y}, n, log2_v, values);
+        reduce_virtual_blocks<Plus>(Products<T, Whole>{x, y}, n, log2_v, partials, out);
     } else {
-        reduce_virtual_blocks<Plus>(Products<T, LaneByLane>{x, y}, n, log2_v, values);
+        reduce_virtual_blocks<Plus>(Products<T, LaneByLane>{x, y}, n, log2_v, partials, out);
     }
+    u64 blocks = count_virtual_blocks(n, log2_v);
     if (blocks > 1) {
         finish_in_last_block<Plus>(partials, blocks, counter, out);
     }

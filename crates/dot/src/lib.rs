@@ -35,10 +35,10 @@ mod three_stage;
 use kernels_common::canonical;
 use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
-use kernels_common::launch::LaunchConfig;
 use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
-use kernels_common::module::{self, Kernel, Ptx};
+use kernels_common::module::Ptx;
 use kernels_common::order;
+use kernels_common::single_launch::SingleLaunch;
 use kernels_common::stream::Stream;
 
 use three_stage::ThreeStage;
@@ -101,7 +101,7 @@ pub struct Dot<T: Element> {
 
 #[derive(Debug)]
 enum Plan<T: Element> {
-    Canonical(Canonical<T>),
+    Canonical(SingleLaunch<T>),
     ThreeStage(ThreeStage<T>),
 }
 
@@ -109,7 +109,7 @@ impl<T: Element> Dot<T> {
     /// A dot product by the default variant.
     ///
     /// # Errors
-    /// If the kernel cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
+    /// If the kernel cannot be loaded (see [`kernels_common::module::load`]) or the scratch memory cannot be had.
     pub fn new(stream: &Stream) -> Result<Self> {
         Self::with_variant(stream, Variant::default())
     }
@@ -120,7 +120,7 @@ impl<T: Element> Dot<T> {
     /// As [`Dot::new`].
     pub fn with_variant(stream: &Stream, variant: Variant) -> Result<Self> {
         let plan = match variant {
-            Variant::Canonical => Plan::Canonical(Canonical::new(stream)?),
+            Variant::Canonical => Plan::Canonical(SingleLaunch::new(stream, PTX, &format!("dot_{}", T::NAME))?),
             Variant::ThreeStage => Plan::ThreeStage(ThreeStage::new(stream)?),
         };
         Ok(Self { stream: stream.clone(), plan, result: stream.alloc_zeros(1)? })
@@ -148,8 +148,8 @@ impl<T: Element> Dot<T> {
     /// [`Error::OutOfMemory`].
     pub fn reserve(&mut self, n: usize) -> Result<()> {
         match &mut self.plan {
-            Plan::Canonical(plan) => plan.reserve(&self.stream, n as u64),
-            Plan::ThreeStage(plan) => plan.reserve(&self.stream, n as u64),
+            Plan::Canonical(plan) => plan.reserve(n as u64),
+            Plan::ThreeStage(plan) => plan.reserve(n as u64),
         }
     }
 
@@ -200,8 +200,15 @@ fn start<T: Element>(
         return out.fill_zero();
     }
     match plan {
-        Plan::Canonical(plan) => plan.start(stream, x, y, out),
-        Plan::ThreeStage(plan) => plan.start(stream, x, y, out),
+        Plan::Canonical(plan) => {
+            let n = x.len() as u64;
+            plan.run(n, |kernel, config, scratch| {
+                let arguments = (x, y, n, scratch.log2_v, scratch.partials, scratch.counter, out);
+                // SAFETY: x and y have n elements, out has one, and the scratch memory is as the kernel expects it.
+                unsafe { kernel.launch(config, arguments) }
+            })
+        }
+        Plan::ThreeStage(plan) => plan.start(x, y, out),
     }
 }
 
@@ -216,94 +223,4 @@ fn start<T: Element>(
 /// ```
 pub fn canonical<T: Element>(x: &[T], y: &[T]) -> Result<T::Sum> {
     canonical::dot(x, y)
-}
-
-/// One launch: real blocks walk the virtual blocks, and the last to finish combines their partial sums.
-#[derive(Debug)]
-struct Canonical<T: Element> {
-    kernel: Kernel,
-    /// One sum per virtual block.
-    partials: DeviceBuffer<T::Sum>,
-    /// Blocks that have finished; zero between launches.
-    counter: DeviceBuffer<u32>,
-}
-
-impl<T: Element> Canonical<T> {
-    /// Threads of a block: those that the canonical order is written for.
-    const THREADS: u32 = order::THREADS as u32;
-    /// Blocks that one multiprocessor holds at once: as many as the kernel's registers allow.
-    const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
-    /// Virtual blocks that fit without [`Dot::reserve`]: those of 2²⁸ bytes.
-    const INITIAL_PARTIALS: usize = 1024;
-
-    fn new(stream: &Stream) -> Result<Self> {
-        let [kernel] = module::load(stream, PTX, [&format!("dot_{}", T::NAME)])?;
-        let partials = stream.alloc_uninit(Self::INITIAL_PARTIALS)?;
-        Ok(Self { kernel, partials, counter: stream.alloc_zeros(1)? })
-    }
-
-    fn reserve(&mut self, stream: &Stream, n: u64) -> Result<()> {
-        grow(&mut self.partials, stream, order::virtual_blocks::<T>(n))
-    }
-
-    /// Real blocks for so many virtual ones: no more than are resident at once, and each with equally many virtual
-    /// blocks to walk (all but one of them), so that none ends long after the others.
-    fn blocks(stream: &Stream, virtual_blocks: u64) -> u32 {
-        let resident = Self::BLOCKS_PER_MULTIPROCESSOR * u64::from(stream.device().properties().multiprocessors);
-        if virtual_blocks <= resident {
-            return virtual_blocks as u32;
-        }
-        let rounds = virtual_blocks.div_ceil(resident.max(1));
-        virtual_blocks.div_ceil(rounds) as u32
-    }
-
-    fn start(&mut self, stream: &Stream, x: Slice<'_, T>, y: Slice<'_, T>, out: SliceMut<'_, T::Sum>) -> Result<()> {
-        let n = x.len() as u64;
-        let virtual_blocks = order::virtual_blocks::<T>(n);
-        grow(&mut self.partials, stream, virtual_blocks)?;
-        let config = LaunchConfig::linear(Self::blocks(stream, virtual_blocks), Self::THREADS);
-        let log2_v = order::virtual_block::<T>(n).ilog2();
-        let (partials, counter) = (self.partials.as_slice_mut(), self.counter.as_slice_mut());
-        // SAFETY: x and y have n elements, out has one, there is a partial for every virtual block, and the counter is
-        // zero: each launch leaves it so, and launches on one stream do not overlap.
-        let launched = unsafe { self.kernel.launch(config, (x, y, n, log2_v, partials, counter, out)) };
-        if launched.is_err() {
-            // A fault on the simulator stops a launch after some of its blocks have counted themselves. The error to
-            // report is that of the launch.
-            let _ = self.counter.as_slice_mut().fill_zero();
-        }
-        launched
-    }
-}
-
-/// Makes room for `needed` elements. The old memory is freed in stream order, after the work that uses it.
-fn grow<S: Element>(buffer: &mut DeviceBuffer<S>, stream: &Stream, needed: u64) -> Result<()> {
-    if needed > buffer.len() as u64 {
-        let too_large =
-            Error::TooLarge { what: "the number of partial sums", asked: needed, maximum: usize::MAX as u64 };
-        *buffer = stream.alloc_uninit(usize::try_from(needed).map_err(|_| too_large)?)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kernels_common::device::Device;
-
-    #[test]
-    fn every_virtual_block_is_walked_past_32_bits() {
-        for selector in ["sim:sms=1", "sim:sms=7", "sim:sms=132"] {
-            let stream = Device::open(selector).unwrap().stream().unwrap();
-            let resident = 2 * u64::from(stream.device().properties().multiprocessors);
-            for n in [1u64, 4097, (1 << 32) - 1, 1 << 32, (1 << 32) + 5, (1 << 40) + 1, u64::MAX] {
-                let virtual_blocks = order::virtual_blocks::<f32>(n);
-                let blocks = u64::from(Canonical::<f32>::blocks(&stream, virtual_blocks));
-                assert!(blocks >= 1 && blocks <= resident.min(virtual_blocks), "{n} on {selector}: {blocks}");
-                // No block has a round more to walk than it must.
-                assert_eq!(virtual_blocks.div_ceil(blocks), virtual_blocks.div_ceil(resident), "{n} on {selector}");
-                assert!(order::virtual_block::<f32>(n).ilog2() < 32);
-            }
-        }
-    }
 }

@@ -7,7 +7,7 @@ use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
 use kernels_common::module::{self, Kernel};
 use kernels_common::stream::Stream;
 
-use crate::{PTX, grow};
+use crate::PTX;
 
 /// Threads of a block, and values that it reduces to one, in the first two stages.
 const THREADS: u32 = 256;
@@ -55,27 +55,21 @@ impl<T: Element> ThreeStage<T> {
         let names = [format!("dot_stage1_{}", T::NAME), format!("dot_stage2_{sum}"), format!("dot_stage3_{sum}")];
         let stages = module::load(stream, PTX, [&names[0], &names[1], &names[2]])?;
         let mut plan = Self { stages, first: stream.alloc_uninit(0)?, second: stream.alloc_uninit(0)? };
-        plan.reserve(stream, Self::INITIAL_ELEMENTS)?;
+        plan.reserve(Self::INITIAL_ELEMENTS)?;
         Ok(plan)
     }
 
-    pub(crate) fn reserve(&mut self, stream: &Stream, n: u64) -> Result<()> {
+    pub(crate) fn reserve(&mut self, n: u64) -> Result<()> {
         let (first, second) = partials(n);
-        grow(&mut self.first, stream, first)?;
-        grow(&mut self.second, stream, second)
+        self.first.grow_uninit(first)?;
+        self.second.grow_uninit(second)
     }
 
-    pub(crate) fn start(
-        &mut self,
-        stream: &Stream,
-        x: Slice<'_, T>,
-        y: Slice<'_, T>,
-        out: SliceMut<'_, T::Sum>,
-    ) -> Result<()> {
+    pub(crate) fn start(&mut self, x: Slice<'_, T>, y: Slice<'_, T>, out: SliceMut<'_, T::Sum>) -> Result<()> {
         let n = x.len() as u64;
         let (count, sums) = partials(n);
         let [first, second, third] = configs(n)?;
-        self.reserve(stream, n)?;
+        self.reserve(n)?;
         let [multiply, reduce, finish] = &self.stages;
         // SAFETY: x and y have n elements, and there is a partial for every 256 of them.
         unsafe { multiply.launch(first, (x, y, n, self.first.as_slice_mut()))? };

@@ -6,6 +6,7 @@
 #include "convert.cuh"
 #include "grid.cuh"
 #include "instantiate.cuh"
+#include "stride.cuh"
 #include "types.cuh"
 #include "warp.cuh"
 
@@ -28,30 +29,10 @@ __device__ inline void shuffle(const T* x, u64 n, sum_t<T>* out) {
 }
 
 // Each thread first adds up its elements, one from every width of the grid, in a register. The grid is as large as the
-// device holds at once, so that trees and atomic additions no longer grow with n. Neighbours read neighbours in every
-// step. Four loads are under way before the first has to be there: a loop that asks after each load whether it was the
-// last would wait for the memory four times as often.
+// device holds at once, so that trees and atomic additions no longer grow with n.
 template <class T>
 __device__ inline void grid_stride(const T* x, u64 n, sum_t<T>* out) {
-    constexpr u32 IN_FLIGHT = 4;
-    u64 stride = threads_1d();
-    u64 i = thread_1d();
-    sum_t<T> sum = 0;
-    for (; i + (IN_FLIGHT - 1) * stride < n; i += IN_FLIGHT * stride) {
-        T batch[IN_FLIGHT];
-#pragma unroll
-        for (u32 k = 0; k < IN_FLIGHT; ++k) {
-            batch[k] = x[i + k * stride];
-        }
-#pragma unroll
-        for (u32 k = 0; k < IN_FLIGHT; ++k) {
-            sum = add(sum, widen(batch[k]));
-        }
-    }
-    for (; i < n; i += stride) {
-        sum = add(sum, widen(x[i]));
-    }
-    add_block_sum(sum, out);
+    add_block_sum(strided_sum(x, n, thread_1d(), threads_1d()), out);
 }
 
 INSTANTIATE(shuffle, __launch_bounds__(1024), (const T* x, u64 n, sum_t<T>* out), (x, n, out))

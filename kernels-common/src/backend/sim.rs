@@ -97,7 +97,7 @@ impl Sim {
             l2_cache: 0,
             memory_clock_khz: 0,
             memory_bus_bits: 0,
-            cooperative_launch: true,
+            cooperative_launch: options.cooperative_launch,
             concurrent_managed_access: options.concurrent_managed_access,
             memory_pools: true,
             driver: (0, 0),

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 /// | `check` | `all`, or `bounds`: addresses only | `all` |
 /// | `memory` | bytes of device memory | 16 GiB |
 /// | `managed` | `concurrent`, or `exclusive` for a device whose kernels and host must not use unified memory at the same time | `concurrent` |
+/// | `cooperative` | `yes`, or `no` for a device without cooperative launches | `yes` |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SimOptions {
@@ -31,6 +32,8 @@ pub struct SimOptions {
     pub memory: u64,
     /// Host and kernels may use unified memory at the same time.
     pub concurrent_managed_access: bool,
+    /// Launches cooperative grids.
+    pub cooperative_launch: bool,
 }
 
 impl Default for SimOptions {
@@ -43,6 +46,7 @@ impl Default for SimOptions {
             check_barriers: true,
             memory: 16 << 30,
             concurrent_managed_access: true,
+            cooperative_launch: true,
         }
     }
 }
@@ -63,6 +67,7 @@ impl fmt::Display for SimOptions {
         add(!self.check_initialised, "check=bounds".to_owned());
         add(self.memory != default.memory, format!("memory={}", self.memory));
         add(!self.concurrent_managed_access, "managed=exclusive".to_owned());
+        add(!self.cooperative_launch, "cooperative=no".to_owned());
         match options.as_slice() {
             [] => f.write_str("sim"),
             options => write!(f, "sim:{}", options.join(",")),
@@ -130,7 +135,17 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
                 _ => return Err(format!("managed={value} is neither concurrent nor exclusive")),
             }
         }
-        _ => return Err(format!("there is no option `{name}`; there are seed, sms, cc, check, memory, managed")),
+        "cooperative" => {
+            options.cooperative_launch = match value {
+                "yes" => true,
+                "no" => false,
+                _ => return Err(format!("cooperative={value} is neither yes nor no")),
+            }
+        }
+        _ => {
+            let known = "seed, sms, cc, check, memory, managed, cooperative";
+            return Err(format!("there is no option `{name}`; there are {known}"));
+        }
     }
     Ok(options)
 }
@@ -151,7 +166,8 @@ mod tests {
 
     #[test]
     fn options_are_written_as_they_are_read() {
-        for text in ["sim", "sim:seed=0", "sim:seed=7,sms=4,cc=9.0,check=bounds,memory=1024,managed=exclusive"] {
+        let every = "sim:seed=7,sms=4,cc=9.0,check=bounds,memory=1024,managed=exclusive,cooperative=no";
+        for text in ["sim", "sim:seed=0", every] {
             match parse(text).unwrap() {
                 Selector::Sim(options) => assert_eq!(options.to_string(), text),
                 other => panic!("{other:?}"),
@@ -175,6 +191,7 @@ mod tests {
             ("sim:cc=9", "form 7.5"),
             ("sim:check=some", "neither all nor bounds"),
             ("sim:managed=1", "neither concurrent nor exclusive"),
+            ("sim:cooperative=maybe", "neither yes nor no"),
             ("sim:speed=1", "no option `speed`"),
         ] {
             let error = parse(text).unwrap_err().to_string();

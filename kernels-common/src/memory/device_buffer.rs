@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 use bytemuck::Pod;
 
 use super::{Slice, SliceMut, byte_size};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::stream::Stream;
 
 /// An array of `T` in device memory, allocated and freed in the order of its stream.
@@ -59,6 +59,20 @@ impl<T: Pod> DeviceBuffer<T> {
     /// [`Error::OutOfRange`](crate::error::Error::OutOfRange).
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
         self.as_slice_mut().slice_mut(range)
+    }
+
+    /// Makes room for `needed` elements, for a buffer of scratch memory: if it has to grow, what it held is lost. The
+    /// old memory is freed in stream order, after the work that uses it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::TooLarge`] if the size cannot be represented. The buffer then stays as it was.
+    pub fn grow_uninit(&mut self, needed: u64) -> Result<()> {
+        if needed > self.len as u64 {
+            let too_large =
+                Error::TooLarge { what: "the number of elements", asked: needed, maximum: usize::MAX as u64 };
+            *self = Self::uninit(&self.stream, usize::try_from(needed).map_err(|_| too_large)?)?;
+        }
+        Ok(())
     }
 
     /// Waits for the stream and returns the elements.

@@ -1,0 +1,60 @@
+// Reductions of one slice in one launch, in canonical order: real blocks walk the virtual ones, and the last block to
+// finish combines their partials. What a block does, and what the last one does, are in canonical.cuh and partials.cuh.
+#include "arithmetic.cuh"
+#include "canonical.cuh"
+#include "convert.cuh"
+#include "instantiate.cuh"
+#include "packet.cuh"
+#include "partials.cuh"
+#include "types.cuh"
+
+// The elements of a slice as terms of a canonical reduction.
+template <class T, class Loads, class Op>
+struct Elements {
+    using Sum = sum_t<T>;
+    static constexpr u32 LANES = ::LANES<T>;
+    static constexpr i32 IN_FLIGHT = Loads::IN_FLIGHT;
+    using Batch = Packet<T>;
+
+    const T* x;
+
+    __device__ Batch load(u32 packets) const { return Loads::load(x + packets * LANES); }
+    __device__ static void take(Sum (&sums)[LANES], const Batch& batch) {
+#pragma unroll
+        for (u32 lane = 0; lane < LANES; ++lane) {
+            sums[lane] = Op::combine(sums[lane], widen(batch.lane[lane]));
+        }
+    }
+    __device__ void take_lane(Sum& sum, u32 lane) const { sum = Op::combine(sum, widen(x[lane])); }
+    __device__ void advance(u64 packets) { x += packets * LANES; }
+};
+
+// *out is the reduction of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
+// virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is touched.
+template <class Op, class T, class R>
+__device__ inline void reduce(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {
+    if (is_aligned(x)) {
+        reduce_virtual_blocks<Op>(Elements<T, Whole, Op>{x}, n, log2_v, partials, out);
+    } else {
+        reduce_virtual_blocks<Op>(Elements<T, LaneByLane, Op>{x}, n, log2_v, partials, out);
+    }
+    u64 blocks = count_virtual_blocks(n, log2_v);
+    if (blocks > 1) {
+        finish_in_last_block<Op>(partials, blocks, counter, out);
+    }
+}
+
+// One kernel: its name, its operation, and the type of its result.
+#define REDUCTION(kernel, Op, R)                                                                                       \
+    template <class T>                                                                                                 \
+    __device__ inline void kernel(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {           \
+        reduce<Op>(x, n, log2_v, partials, counter, out);                                                              \
+    }                                                                                                                  \
+    INSTANTIATE(kernel, __launch_bounds__(CANONICAL_THREADS, 2),                                                       \
+                (const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out),                             \
+                (x, n, log2_v, partials, counter, out))
+
+REDUCTION(single_pass_sum, Plus, sum_t<T>)
+REDUCTION(single_pass_product, Product, sum_t<T>)
+REDUCTION(single_pass_minimum, Minimum<T>, T)
+REDUCTION(single_pass_maximum, Maximum<T>, T)

@@ -1,0 +1,284 @@
+//! Every operation, for every element type, against the host, on every device present.
+
+use kernels_common::device::Device;
+use kernels_common::element::{Accumulator, Element};
+use kernels_common::error::{Error, Result};
+use kernels_common::for_every_element;
+use kernels_common::stream::Stream;
+use kernels_common::sum::Sum;
+use kernels_common::testing::{Input, Values, bf16, devices, f16, inputs, lengths, offsets, sums};
+use proptest::prelude::*;
+use single_pass::{Maximum, Minimum, Operation, Plus, Product, Reduce, SinglePass};
+
+struct Single;
+
+impl sums::Family for Single {
+    type Member = ();
+
+    fn members() -> Vec<Self::Member> {
+        vec![()]
+    }
+
+    fn make<T: Element>((): Self::Member, stream: &Stream) -> Result<Box<dyn Sum<T>>> {
+        Ok(Box::new(SinglePass::<T>::new(stream)?))
+    }
+}
+
+/// The bytes of a value, for messages and comparisons.
+fn bits<R: Element>(value: R) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..size_of::<R>()].copy_from_slice(bytemuck::bytes_of(&value));
+    u64::from_le_bytes(bytes)
+}
+
+/// Reduces `values`, which lie `offset` elements into a buffer.
+fn reduce_at<T: Element, Op: Operation<T>>(device: &Device, values: &[T], offset: usize) -> Result<Op::Output> {
+    let stream = device.stream()?;
+    let mut padded = vec![T::from_f64(3.0); offset];
+    padded.extend_from_slice(values);
+    Reduce::<T, Op>::new(&stream)?.value(stream.upload(&padded)?.slice(offset..)?)
+}
+
+/// The result on every device, after its bits were compared with the host's.
+fn check_bits<T: Element, Op: Operation<T>>(values: &[T], offset: usize) -> Result<Op::Output, TestCaseError> {
+    let expected = Op::canonical(values);
+    for device in devices() {
+        let result = reduce_at::<T, Op>(device, values, offset).unwrap();
+        let n = values.len();
+        let context = format!("{} of {n} {}, offset {offset}, {device:?}", Op::NAME, T::NAME);
+        prop_assert_eq!(bits(result), bits(expected), "{}: {:?}, on the host {:?}", context, result, expected);
+    }
+    Ok(expected)
+}
+
+/// The least and the greatest by a plain fold over a total order in which −0 lies below +0; NaN if there is one.
+fn extremes<T: Element>(values: &[T]) -> (T, T) {
+    if let Some(&nan) = values.iter().find(|x| x.partial_cmp(x).is_none()) {
+        let nan = T::narrow(nan.widen().normalised());
+        return (nan, nan);
+    }
+    let sign = |x: T| if T::IS_FLOAT { x.to_f64().is_sign_positive() } else { true };
+    let below = |a: T, b: T| a < b || (a == b && !sign(a) && sign(b));
+    values.iter().fold((T::HIGHEST, T::LOWEST), |(least, greatest), &x| {
+        (if below(x, least) { x } else { least }, if below(greatest, x) { x } else { greatest })
+    })
+}
+
+fn check<T: Element>(n: usize, input: Input, offset: usize) -> Result<(), TestCaseError> {
+    let values: Vec<T> = input.generate(n);
+    check_bits::<T, Plus>(&values, offset)?;
+    let product = check_bits::<T, Product>(&values, offset)?;
+    let minimum = check_bits::<T, Minimum>(&values, offset)?;
+    let maximum = check_bits::<T, Maximum>(&values, offset)?;
+    let (least, greatest) = extremes(&values);
+    prop_assert_eq!(bits(minimum), bits(least), "{} is no minimum of {}", minimum, T::NAME);
+    prop_assert_eq!(bits(maximum), bits(greatest), "{} is no maximum of {}", maximum, T::NAME);
+    if !T::IS_FLOAT {
+        let folded = values.iter().fold(T::Sum::ONE, |product, x| product.multiply(x.widen()));
+        prop_assert_eq!(product, folded);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_operation_and_type_agrees_with_the_host(n in lengths(), input in inputs(), offset in 0usize..9) {
+        for_every_element!(check(n, input, offset));
+    }
+
+    #[test]
+    fn sums_agree_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
+        sums::agrees_with_the_exact_sum::<Single>(n, input, offset)?;
+    }
+
+    /// Factors near 1, whose product neither overflows nor vanishes.
+    #[test]
+    fn products_near_1_are_within_their_bound(n in 1usize..20_000, seed in any::<u64>(), offset in 0usize..5) {
+        let noise: Vec<f64> = Input { values: Values::Uniform, seed }.generate(n);
+        let factors: Vec<f32> = noise.iter().map(|&x| (1.0 + x / 256.0) as f32).collect();
+        let product = f64::from(check_bits::<f32, Product>(&factors, offset)?);
+        let exact: f64 = factors.iter().map(|&x| f64::from(x)).product();
+        // Each of n - 1 multiplications rounds once; those by the identity are exact. The f64 product errs too.
+        let bound = n as f64 * f32::UNIT_ROUNDOFF;
+        prop_assert!((product / exact - 1.0).abs() <= bound / (1.0 - bound) + 1e-11, "{} for {}", product, exact);
+    }
+}
+
+/// The boundaries of packets, warps, blocks and virtual blocks.
+#[test]
+fn boundaries() {
+    let run = || -> Result<(), TestCaseError> {
+        for n in [0, 1, 2, 3, 7, 8, 9, 31, 33, 511, 513, 2047, 2048, 2049, 4095, 4097, 65_537] {
+            for_every_element!(check(n, Input { values: Values::Uniform, seed: n as u64 }, 0));
+        }
+        Ok(())
+    };
+    run().unwrap();
+}
+
+/// Enough virtual blocks that every level of their tree has work, an odd last one among them.
+#[test]
+fn many_virtual_blocks() {
+    let values: Vec<f32> = Input { values: Values::Uniform, seed: 3 }.generate((1 << 20) + 3);
+    for offset in [0, 1] {
+        check_bits::<f32, Plus>(&values, offset).unwrap();
+    }
+    check_bits::<f32, Minimum>(&values, 0).unwrap();
+    let factors: Vec<f64> = values.iter().map(|&x| 1.0 + f64::from(x) / 1e5).collect();
+    check_bits::<f64, Product>(&factors, 0).unwrap();
+}
+
+#[test]
+fn tails_count_once() {
+    sums::tails_count_once::<Single>();
+}
+
+#[test]
+fn narrow_types_do_not_saturate() {
+    sums::narrow_types_do_not_saturate::<Single>();
+}
+
+#[test]
+fn special_values_follow_one_policy() {
+    sums::special_values_follow_one_policy::<Single>();
+}
+
+#[test]
+fn reproducible_bits_repeat() {
+    sums::reproducible_bits_repeat::<Single>();
+}
+
+#[test]
+fn wrong_input_to_a_sum_is_a_typed_error() {
+    sums::wrong_input_is_a_typed_error::<Single>();
+}
+
+#[test]
+fn nothing_gives_the_identity() {
+    fn check<T: Element>() -> Result<(), TestCaseError> {
+        prop_assert_eq!(bits(check_bits::<T, Plus>(&[], 1)?), 0);
+        prop_assert_eq!(check_bits::<T, Product>(&[], 1)?, T::Sum::ONE);
+        prop_assert_eq!(check_bits::<T, Minimum>(&[], 1)?, T::HIGHEST);
+        prop_assert_eq!(check_bits::<T, Maximum>(&[], 1)?, T::LOWEST);
+        Ok(())
+    }
+    let run = || -> Result<(), TestCaseError> {
+        for_every_element!(check());
+        Ok(())
+    };
+    run().unwrap();
+}
+
+/// Infinities, zeros of both signs and NaN wherever they are.
+#[test]
+fn special_values_of_every_operation() {
+    fn check<T: Element>(nan: T) -> Result<(), TestCaseError> {
+        let of = |value: f64| T::from_f64(value);
+        let (infinity, n) = (of(f64::INFINITY), 5000);
+        prop_assert_eq!(check_bits::<T, Minimum>(&[infinity; 10], 1)?, infinity);
+        prop_assert_eq!(check_bits::<T, Maximum>(&[of(f64::NEG_INFINITY); 10], 0)?, of(f64::NEG_INFINITY));
+        prop_assert_eq!(check_bits::<T, Product>(&[infinity, of(-2.0)], 1)?.to_f64(), f64::NEG_INFINITY);
+        prop_assert!(check_bits::<T, Product>(&[infinity, of(0.0)], 1)?.to_f64().is_nan());
+        for position in [0, 1, n / 2, n - 1] {
+            let mut values = vec![of(1.0); n];
+            values[position] = of(-0.0);
+            prop_assert!(check_bits::<T, Product>(&values, 0)?.to_f64().is_sign_negative());
+            values = vec![of(0.0); n];
+            values[position] = of(-0.0);
+            prop_assert_eq!(bits(check_bits::<T, Minimum>(&values, 0)?), bits(of(-0.0)));
+            values = vec![of(-0.0); n];
+            values[position] = of(0.0);
+            prop_assert_eq!(bits(check_bits::<T, Maximum>(&values, 0)?), bits(of(0.0)));
+            values = vec![of(-1.0); n];
+            values[position] = nan;
+            let constant = bits(of(f64::NAN));
+            prop_assert_eq!(bits(check_bits::<T, Minimum>(&values, 1)?), constant);
+            prop_assert_eq!(bits(check_bits::<T, Maximum>(&values, 1)?), constant);
+            let constant = bits(T::Sum::from_f64(f64::NAN));
+            prop_assert_eq!(bits(check_bits::<T, Plus>(&values, 1)?), constant);
+            prop_assert_eq!(bits(check_bits::<T, Product>(&values, 1)?), constant);
+        }
+        Ok(())
+    }
+    // NaN with a sign and a payload: it has to become the one constant.
+    check::<f32>(f32::from_bits(0xffc0_1234)).unwrap();
+    check::<f64>(f64::from_bits(0xfff8_dead_beef_0001)).unwrap();
+    check::<f16>(f16::from_bits(0xfe12)).unwrap();
+    check::<bf16>(bf16::from_bits(0xffc3)).unwrap();
+    assert_eq!(f16::from_f64(f64::NAN).to_bits(), f16::NAN.to_bits());
+    assert_eq!(bf16::from_f64(f64::NAN).to_bits(), bf16::NAN.to_bits());
+}
+
+/// A fault ends a launch when some of its blocks are done and others are not. A GPU runs nothing after one, so this is
+/// for the simulator.
+#[test]
+fn a_fault_leaves_the_object_usable() {
+    for selector in ["sim:sms=4", "sim:sms=4,seed=1", "sim:sms=4,seed=2"] {
+        let stream = Device::open(selector).unwrap().stream().unwrap();
+        let n = 150_000;
+        let ones = stream.upload(&vec![1.0f32; n]).unwrap();
+        let mut unfinished = stream.alloc_uninit::<f32>(n).unwrap();
+        unfinished.slice_mut(..n - 1).unwrap().fill_zero().unwrap();
+        let mut sum = SinglePass::<f32>::new(&stream).unwrap();
+        assert!(matches!(sum.value(&unfinished), Err(Error::Fault(_))), "{selector}");
+        assert_eq!(sum.value(&ones).unwrap(), n as f32, "{selector}");
+    }
+}
+
+#[test]
+fn wrong_input_is_a_typed_error() {
+    for device in devices() {
+        let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+        let x = stream.upload(&[4.0f32; 4]).unwrap();
+        let elsewhere = other.upload(&[1.0f32; 4]).unwrap();
+        let mut out = stream.alloc_zeros::<f32>(2).unwrap();
+        let mut minimum = Reduce::<f32, Minimum>::new(&stream).unwrap();
+        assert!(matches!(minimum.value(&elsewhere), Err(Error::StreamMismatch { what: "the input" })));
+        let two = minimum.enqueue(&x, &mut out);
+        assert!(matches!(two, Err(Error::LengthMismatch { what: "the output", expected: 1, found: 2 })));
+        let mut far = other.alloc_zeros::<f32>(1).unwrap();
+        assert!(matches!(minimum.enqueue(&x, &mut far), Err(Error::StreamMismatch { what: "the output" })));
+        minimum.enqueue(&x, out.slice_mut(1..).unwrap()).unwrap();
+        assert_eq!(out.download().unwrap(), [0.0, 4.0], "an error leaves the object usable, and the rest alone");
+    }
+}
+
+/// More elements than 32 bits count are planned, without allocating them.
+#[test]
+fn plans_past_32_bits() {
+    let stream = Device::open("sim:sms=4").unwrap().stream().unwrap();
+    let sum = SinglePass::<f32>::new(&stream).unwrap();
+    assert_eq!((sum.plan(0).blocks(), sum.plan(1).blocks(), sum.plan(32_769).blocks()), (1, 1, 6));
+    for n in [1u64 << 32, (1 << 32) + 5, u64::MAX] {
+        assert_eq!((sum.plan(n).blocks(), sum.plan(n).threads_per_block()), (8, 512));
+    }
+}
+
+/// What a profiler would count for elements of type f32: the figures of the documentation.
+#[test]
+fn counters() {
+    let device = Device::open("sim").unwrap();
+    let stream = device.stream().unwrap();
+    let ones = stream.upload(&vec![1.0f32; 1 + (1 << 20)]).unwrap();
+    let mut sum = SinglePass::<f32>::new(&stream).unwrap();
+    let mut count = |range: std::ops::Range<usize>| {
+        let x = ones.slice(range).unwrap();
+        let _ = device.take_counters();
+        assert_eq!(sum.value(x).unwrap(), x.len() as f32);
+        device.take_counters().unwrap()
+    };
+    let [small, aligned, misaligned] = [0..1 << 15, 0..1 << 20, 1..1 + (1 << 20)].map(&mut count);
+    // One block, which counts nothing.
+    assert_eq!((small.blocks, small.global_atomics, small.fences), (1, 0, 0));
+    assert_eq!((small.global_load_requests, small.global_load_sectors, small.global_store_requests), (256, 4096, 1));
+    // 256 virtual blocks on 16 real ones, each of which counts itself once. A packet a thread is 4 sectors for every 8
+    // threads. The last block loads 8 partials a thread, one sector.
+    assert_eq!((aligned.blocks, aligned.global_atomics, aligned.fences), (16, 16, 2 * 16));
+    assert_eq!((aligned.global_load_requests, aligned.global_load_sectors), (8192 + 8, 131_072 + 256));
+    assert_eq!(aligned.global_store_requests, 256 + 1);
+    // Element by element: four loads for each packet, each of which touches nearly all of its sectors.
+    assert_eq!((misaligned.global_load_requests, misaligned.global_load_sectors), (4 * 8192 + 8, 532_480 + 256));
+    assert_eq!(misaligned.global_store_requests, 256 + 1);
+}

@@ -1,0 +1,141 @@
+//! Reductions in [canonical order](crate::order) by one launch: what their kernels need beside the input and the
+//! output.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::launch::LaunchConfig;
+use crate::memory::{DeviceBuffer, SliceMut};
+use crate::module::{self, Kernel, Ptx};
+use crate::order;
+use crate::stream::Stream;
+
+/// A kernel whose blocks walk the virtual blocks, and whose last block to finish combines the partial results
+/// (`reduce_virtual_blocks` and `finish_in_last_block` of `include/`), with its scratch memory.
+#[derive(Debug)]
+pub struct SingleLaunch<T: Element> {
+    kernel: Kernel,
+    /// One for each virtual block.
+    partials: DeviceBuffer<T::Sum>,
+    /// Blocks that have finished; zero between launches.
+    counter: DeviceBuffer<u32>,
+}
+
+/// What a launch is given beside the input and the output.
+#[derive(Debug)]
+pub struct Scratch<'a, S> {
+    /// The binary logarithm of the number of elements of a virtual block.
+    pub log2_v: u32,
+    /// Room for one partial result of each virtual block.
+    pub partials: SliceMut<'a, S>,
+    /// One counter, which is zero.
+    pub counter: SliceMut<'a, u32>,
+}
+
+impl<T: Element> SingleLaunch<T> {
+    /// Threads of a block: those that the canonical order is written for.
+    const THREADS: u32 = order::THREADS as u32;
+    /// Blocks that one multiprocessor holds at once: as many as the kernels' registers allow.
+    const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
+    /// Virtual blocks that fit without [`reserve`](Self::reserve): those of 2²⁸ bytes.
+    const INITIAL_PARTIALS: usize = 1024;
+
+    /// The kernel `name` of `variants`, for inputs of type `T`.
+    ///
+    /// # Errors
+    /// If the kernel cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
+    pub fn new(stream: &Stream, variants: &[Ptx], name: &str) -> Result<Self> {
+        let [kernel] = module::load(stream, variants, [name])?;
+        let partials = stream.alloc_uninit(Self::INITIAL_PARTIALS)?;
+        Ok(Self { kernel, partials, counter: stream.alloc_zeros(1)? })
+    }
+
+    /// The stream that it works on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.kernel.stream()
+    }
+
+    /// Makes the scratch memory large enough for `n` elements.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
+    pub fn reserve(&mut self, n: u64) -> Result<()> {
+        self.partials.grow_uninit(order::virtual_blocks::<T>(n))
+    }
+
+    /// The launch for `n` elements, of any number: no more blocks than are resident at once, and each with equally many
+    /// virtual blocks to walk (all but one of them), so that none ends long after the others. One block for no
+    /// elements.
+    #[must_use]
+    pub fn plan(&self, n: u64) -> LaunchConfig {
+        LaunchConfig::linear(self.blocks(order::virtual_blocks::<T>(n)), Self::THREADS)
+    }
+
+    /// Real blocks for so many virtual ones.
+    fn blocks(&self, virtual_blocks: u64) -> u32 {
+        real_blocks(
+            virtual_blocks,
+            self.stream().device().properties().multiprocessors,
+            Self::BLOCKS_PER_MULTIPROCESSOR,
+        )
+    }
+
+    /// Has `launch` launch the kernel for `n` elements. The scratch memory that it gets is large enough, and in the
+    /// state that the kernel expects: each launch leaves it so, and launches on one stream do not overlap.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve), and those of `launch`.
+    pub fn run(
+        &mut self,
+        n: u64,
+        launch: impl FnOnce(&Kernel, LaunchConfig, Scratch<'_, T::Sum>) -> Result<()>,
+    ) -> Result<()> {
+        let virtual_blocks = order::virtual_blocks::<T>(n);
+        self.partials.grow_uninit(virtual_blocks)?;
+        let config = LaunchConfig::linear(self.blocks(virtual_blocks), Self::THREADS);
+        let scratch = Scratch {
+            log2_v: order::virtual_block::<T>(n).ilog2(),
+            partials: self.partials.as_slice_mut(),
+            counter: self.counter.as_slice_mut(),
+        };
+        let launched = launch(&self.kernel, config, scratch);
+        if launched.is_err() {
+            // A fault on the simulator stops a launch after some of its blocks have counted themselves. The error to
+            // report is that of the launch.
+            let _ = self.counter.as_slice_mut().fill_zero();
+        }
+        launched
+    }
+}
+
+/// How many real blocks walk so many virtual ones, on so many multiprocessors that hold `per_multiprocessor` each.
+fn real_blocks(virtual_blocks: u64, multiprocessors: u32, per_multiprocessor: u32) -> u32 {
+    let resident = u64::from(multiprocessors.max(1)) * u64::from(per_multiprocessor);
+    if virtual_blocks <= resident {
+        return virtual_blocks.max(1) as u32;
+    }
+    let rounds = virtual_blocks.div_ceil(resident);
+    virtual_blocks.div_ceil(rounds) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_virtual_block_is_walked_past_32_bits() {
+        for multiprocessors in [1, 7, 132] {
+            let resident = 2 * u64::from(multiprocessors);
+            for n in [1u64, 4097, (1 << 32) - 1, 1 << 32, (1 << 32) + 5, (1 << 40) + 1, u64::MAX] {
+                let virtual_blocks = order::virtual_blocks::<f32>(n);
+                let blocks = u64::from(real_blocks(virtual_blocks, multiprocessors, 2));
+                let context = format!("{n} on {multiprocessors} multiprocessors: {blocks}");
+                assert!(blocks >= 1 && blocks <= resident.min(virtual_blocks), "{context}");
+                // No block has a round more to walk than it must.
+                assert_eq!(virtual_blocks.div_ceil(blocks), virtual_blocks.div_ceil(resident), "{context}");
+                assert!(order::virtual_block::<f32>(n).ilog2() < 32, "{context}");
+            }
+        }
+        assert_eq!(real_blocks(0, 132, 2), 1);
+    }
+}
