@@ -161,6 +161,46 @@ pub enum Error {
         len: usize,
     },
 
+    /// A matrix that does not fit its slice, or whose rows overlap.
+    #[error(
+        "no matrix of {rows} rows and {columns} columns with a pitch of {pitch} elements lies in a slice of {len} elements: \
+         {}",
+        misfit(*rows, *columns, *pitch)
+    )]
+    MatrixShape {
+        /// Rows asked for.
+        rows: usize,
+        /// Columns asked for.
+        columns: usize,
+        /// Elements from the start of one row to the start of the next.
+        pitch: usize,
+        /// Elements in the slice.
+        len: usize,
+    },
+
+    /// A matrix has other rows and columns than are needed.
+    #[error(
+        "shape mismatch: {what} has {} rows and {} columns where {} rows and {} columns are needed",
+        found.0, found.1, expected.0, expected.1
+    )]
+    ShapeMismatch {
+        /// Which argument.
+        what: &'static str,
+        /// Rows and columns needed.
+        expected: (usize, usize),
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// Elements of a size that no kernel is there for.
+    #[error("no kernel moves elements of {size} bytes: there are kernels for {supported}. Use a type of such a size")]
+    ElementSize {
+        /// Bytes of an element.
+        size: usize,
+        /// The sizes that there are kernels for.
+        supported: &'static str,
+    },
+
     /// A buffer belongs to another stream than the operation.
     #[error(
         "stream mismatch: {what} belongs to another stream than the operation. Allocate it on this stream, or call \
@@ -345,6 +385,16 @@ pub enum Error {
         /// What the driver says about it, and what to do.
         meaning: String,
     },
+}
+
+/// Why a matrix does not fit, and what would.
+fn misfit(rows: usize, columns: usize, pitch: usize) -> String {
+    if pitch < columns {
+        return format!("the pitch must be at least {columns}, or rows overlap");
+    }
+    // In 128 bits, since what asks for too much may not fit 64.
+    let span = (rows.max(1) - 1) as u128 * pitch as u128 + columns as u128;
+    format!("it takes {span}")
 }
 
 #[cfg(test)]
