@@ -6,8 +6,8 @@
 //! cargo run --release --example transpose -- --rows 1e6 --cols 33 --dtype f16 --variant packets --json
 //! ```
 //!
-//! It shows on the simulator how often the threads of a warp wait for one another at the banks of shared memory, and how
-//! many sectors of global memory they ask for; and on a GPU what that costs, beside a plain copy of the matrix.
+//! It shows on the simulator how often the threads of a warp wait for one another at the banks of shared memory, and
+//! how many sectors of global memory they ask for; and on a GPU what that costs, beside a plain copy of the matrix.
 
 use std::process::ExitCode;
 
@@ -53,15 +53,16 @@ pub struct Options {
 }
 
 const NOTES: &str = "\
-On a GPU the table has the mean time of a launch, between two events around all repetitions; GB/s counts every element \
-once read and once written, and is compared with the limit of the memory bus and with a copy of the matrix on the device \
-in the same run. On the simulator it has what a profiler would count: wavefronts of a load from and of a store to shared \
-memory, sectors of an access to global memory, and totals. Without bank conflicts an access takes one wavefront for \
-elements of up to 4 bytes, 2 for 8 bytes, and 4 for packets of 16. 32 neighbouring f32 lie in 4 sectors.
+On a GPU the table has the mean time of a launch, between two events around all repetitions; GB/s counts every \
+element once read and once written, and is compared with the limit of the memory bus and with a copy of the matrix on \
+the device in the same run. On the simulator it has what a profiler would count: wavefronts of a load from and of a \
+store to shared memory, sectors of an access to global memory, and totals. Without bank conflicts an access takes one \
+wavefront for elements of up to 4 bytes, 2 for 8 bytes, and 4 for packets of 16. 32 neighbouring f32 lie in 4 \
+sectors.
 
 JSON: one object with `device`, `backend`, `rows`, `cols`, `dtype`, `seed`, `repeat`, `ok`, `copy_gbps` and an array \
-`variants`. `kernel_ms` is milliseconds for one launch; on the simulator, those that the simulation took, and `gbps` is null \
-there. `counters` is null on a GPU.
+`variants`. `kernel_ms` is milliseconds for one launch; on the simulator, those that the simulation took, and `gbps` \
+is null there. `counters` is null on a GPU.
 
 Exit code: 0 if every element is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line.";
 

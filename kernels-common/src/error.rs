@@ -163,8 +163,8 @@ pub enum Error {
 
     /// A matrix that does not fit its slice, or whose rows overlap.
     #[error(
-        "no matrix of {rows} rows and {columns} columns with a pitch of {pitch} elements lies in a slice of {len} elements: \
-         {}",
+        "no matrix of {rows} rows and {columns} columns with a pitch of {pitch} elements lies in a slice of {len} \
+         elements: {}",
         misfit(*rows, *columns, *pitch)
     )]
     MatrixShape {

@@ -14,12 +14,12 @@
 //! # Ok::<(), kernels_common::error::Error>(())
 //! ```
 //!
-//! A transpose computes nothing: it is a copy that turns around on the way, and can at best be as fast as one. Rows of the
-//! input and rows of the output cross, so that who reads along one writes across the other. The [`Variant`]s show what that
-//! costs, and how a tile in shared memory, whose columns do not all lie in one bank, gets rid of the cost.
+//! A transpose computes nothing: it is a copy that turns around on the way, and can at best be as fast as one. Rows of
+//! the input and rows of the output cross, so that who reads along one writes across the other. The [`Variant`]s show
+//! what that costs, and how a tile in shared memory, whose columns do not all lie in one bank, gets rid of the cost.
 //!
-//! Elements are any plain type of 1, 2, 4, 8 or 16 bytes; they are moved as they are, bit by bit. A matrix may be part of a
-//! larger one, and start anywhere.
+//! Elements are any plain type of 1, 2, 4, 8 or 16 bytes; they are moved as they are, bit by bit. A matrix may be part
+//! of a larger one, and start anywhere.
 
 use std::marker::PhantomData;
 
@@ -37,8 +37,8 @@ const PTX: &[Ptx] = kernels_common::ptx!("transpose-padding");
 pub enum Variant {
     /// Each element goes straight to its place: reads are contiguous, writes are a pitch apart.
     Naive,
-    /// Through `tile[32][32]` in shared memory: reads and writes are contiguous, but the elements of a column of the tile
-    /// lie in few banks. Those of 4 bytes lie in one, and 32 threads wait for one another.
+    /// Through `tile[32][32]` in shared memory: reads and writes are contiguous, but the elements of a column of the
+    /// tile lie in few banks. Those of 4 bytes lie in one, and 32 threads wait for one another.
     Tile,
     /// Through `tile[32][33]`: an element more in each row, so that a column runs through all banks.
     Padded,
@@ -148,12 +148,12 @@ impl<T: Pod> Transpose<T> {
         Ok(LaunchConfig { block, ..LaunchConfig::covering(tiles, 1)? })
     }
 
-    /// Starts writing the transpose of `input` to `output`, and returns. What lies between the rows of the output stays as
-    /// it is.
+    /// Starts writing the transpose of `input` to `output`, and returns. What lies between the rows of the output stays
+    /// as it is.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] unless `output` has as many rows as `input` has columns, and as many columns as that has
-    /// rows; [`Error::StreamMismatch`]; [`Error::TooLarge`] as [`Transpose::plan`].
+    /// [`Error::ShapeMismatch`] unless `output` has as many rows as `input` has columns, and as many columns as that
+    /// has rows; [`Error::StreamMismatch`]; [`Error::TooLarge`] as [`Transpose::plan`].
     pub fn enqueue(&self, input: Matrix<'_, T>, output: MatrixMut<'_, T>) -> Result<()> {
         let (expected, found) = ((input.columns(), input.rows()), (output.rows(), output.columns()));
         if expected != found {
@@ -163,8 +163,8 @@ impl<T: Pod> Transpose<T> {
         let config = self.plan(rows, columns)?;
         let (in_pitch, out_pitch) = (input.pitch() as u64, output.pitch() as u64);
         let arguments = (input.into_slice(), in_pitch, output.into_slice(), out_pitch, rows, columns);
-        // SAFETY: both slices hold their rows a pitch apart, no thread touches an element that is in none of them, and a
-        // unique borrow does not overlap others. The grid has a block for each tile.
+        // SAFETY: both slices hold their rows a pitch apart, no thread touches an element that is in none of them, and
+        // a unique borrow does not overlap others. The grid has a block for each tile.
         unsafe { self.kernel.launch(config, arguments) }
     }
 }

@@ -1,8 +1,8 @@
 // Transposes of matrices: out[c][r] = in[r][c] for every row r and column c of the input.
 //
-// A pitch is the number of elements from the start of one row to that of the next. What lies between the end of a row of
-// the output and the start of the next is not touched. A block moves one tile; tiles are numbered along x, because only
-// that side of a grid has room for any matrix. Input and output do not overlap.
+// A pitch is the number of elements from the start of one row to that of the next. What lies between the end of a row
+// of the output and the start of the next is not touched. A block moves one tile; tiles are numbered along x, because
+// only that side of a grid has room for any matrix. Input and output do not overlap.
 #include "instantiate_sizes.cuh"
 #include "packet.cuh"
 #include "types.cuh"
@@ -57,8 +57,8 @@ struct Padded {
     static constexpr u32 PITCH = TILE + 1;
     __device__ static u32 place(u32 r, u32 c) { return r * PITCH + c; }
 };
-// Swizzled: row r holds its elements in the order 0 ^ r, 1 ^ r, ... Each row and each column runs through all banks, and
-// no memory is lost.
+// Swizzled: row r holds its elements in the order 0 ^ r, 1 ^ r, ... Each row and each column runs through all banks,
+// and no memory is lost.
 struct Swizzled {
     static constexpr u32 PITCH = TILE;
     __device__ static u32 place(u32 r, u32 c) { return r * PITCH + (c ^ r); }
@@ -144,8 +144,8 @@ struct Shape<16> {
 };
 
 // Rows of tiles in a band. Blocks go down the tiles of a band, then on to the next ones to the right: those that run at
-// the same time fill the same rows of the output for BAND tiles, and read the same rows of the input for as many tiles as
-// there are multiprocessors for.
+// the same time fill the same rows of the output for BAND tiles, and read the same rows of the input for as many tiles
+// as there are multiprocessors for.
 constexpr u32 BAND = 8;
 
 template <class S>
