@@ -54,8 +54,8 @@ fn what_does_not_fit_is_a_typed_error() {
     for (rows, columns, pitch, why) in [
         (3, 5, 5, "it takes 15"),
         (13, 1, 1, "it takes 13"),
-        (3, 4, 3, "at least 4"),
-        (0, 4, 3, "at least 4"),
+        (3, 4, 3, "a pitch of at least 4"),
+        (0, 4, 3, "a pitch of at least 4"),
         (2, 4, 9, "it takes 13"),
         (usize::MAX, 2, 2, "it takes 36893488147419103230"),
         (3, 2, usize::MAX, "it takes 36893488147419103232"),
