@@ -180,8 +180,8 @@ pub enum Error {
 
     /// A matrix has other rows and columns than are needed.
     #[error(
-        "shape mismatch: {what} has {} rows and {} columns where {} rows and {} columns are needed. Pass a matrix of that \
-         shape",
+        "shape mismatch: {what} has {} rows and {} columns where {} rows and {} columns are needed. Pass a matrix of \
+         that shape",
         found.0, found.1, expected.0, expected.1
     )]
     ShapeMismatch {
