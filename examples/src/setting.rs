@@ -33,11 +33,7 @@ pub struct Setting {
     /// How often each kernel ran for its time.
     pub repeat: u32,
     #[serde(skip)]
-    no_gpu_line: Option<String>,
-    #[serde(skip)]
-    device_line: String,
-    #[serde(skip)]
-    input_line: String,
+    lines: Lines,
 }
 
 impl Setting {
@@ -45,6 +41,8 @@ impl Setting {
     #[must_use]
     pub fn new(options: &CommonOptions, source: &Source, device: &Device) -> Setting {
         let properties = device.properties();
+        let mut lines = device_lines(device, &options.device);
+        lines.add("input", source);
         let [x, y] = source.paths().map_or([None, None], |paths| paths.map(|path| Some(Path::to_owned(path))));
         Setting {
             device: properties.name.clone(),
@@ -57,23 +55,26 @@ impl Setting {
             x,
             y,
             repeat: options.repeats(device),
-            no_gpu_line: why_no_gpu(device, &options.device),
-            device_line: describe(properties),
-            input_line: source.to_string(),
+            lines,
         }
     }
 
     /// The head of a report for people.
     #[must_use]
     pub fn lines(&self) -> Lines {
-        let mut lines = Lines::default();
-        lines.add("device", &self.device_line);
-        if let Some(reason) = &self.no_gpu_line {
-            lines.add("no GPU", reason);
-        }
-        lines.add("input", &self.input_line);
-        lines
+        self.lines.clone()
     }
+}
+
+/// What a report for people says of the device. `selector` is what the command line says.
+#[must_use]
+pub fn device_lines(device: &Device, selector: &str) -> Lines {
+    let mut lines = Lines::default();
+    lines.add("device", describe(device.properties()));
+    if let Some(reason) = why_no_gpu(device, selector) {
+        lines.add("no GPU", reason);
+    }
+    lines
 }
 
 fn describe(properties: &Properties) -> String {

@@ -161,6 +161,47 @@ pub enum Error {
         len: usize,
     },
 
+    /// A matrix that does not fit its slice, or whose rows overlap.
+    #[error(
+        "no matrix of {rows} rows and {columns} columns with a pitch of {pitch} elements lies in a slice of {len} \
+         elements: {}",
+        misfit(*rows, *columns, *pitch)
+    )]
+    MatrixShape {
+        /// Rows asked for.
+        rows: usize,
+        /// Columns asked for.
+        columns: usize,
+        /// Elements from the start of one row to the start of the next.
+        pitch: usize,
+        /// Elements in the slice.
+        len: usize,
+    },
+
+    /// A matrix has other rows and columns than are needed.
+    #[error(
+        "shape mismatch: {what} has {} rows and {} columns where {} rows and {} columns are needed. Pass a matrix of \
+         that shape",
+        found.0, found.1, expected.0, expected.1
+    )]
+    ShapeMismatch {
+        /// Which argument.
+        what: &'static str,
+        /// Rows and columns needed.
+        expected: (usize, usize),
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// Elements of a size that no kernel is there for.
+    #[error("no kernel moves elements of {size} bytes: there are kernels for {supported}. Use a type of such a size")]
+    ElementSize {
+        /// Bytes of an element.
+        size: usize,
+        /// The sizes that there are kernels for.
+        supported: &'static str,
+    },
+
     /// A buffer belongs to another stream than the operation.
     #[error(
         "stream mismatch: {what} belongs to another stream than the operation. Allocate it on this stream, or call \
@@ -347,6 +388,16 @@ pub enum Error {
     },
 }
 
+/// Why a matrix does not fit, and what would.
+fn misfit(rows: usize, columns: usize, pitch: usize) -> String {
+    if pitch < columns {
+        return format!("its rows overlap. Pass a pitch of at least {columns}");
+    }
+    // In 128 bits, since what asks for too much may not fit 64.
+    let span = (rows.max(1) - 1) as u128 * pitch as u128 + columns as u128;
+    format!("it takes {span}. Pass a slice that long, or fewer rows")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,7 +405,7 @@ mod tests {
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 20] = [
+        let table: [(Error, &[&str]); 24] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -372,6 +423,19 @@ mod tests {
             (Error::TooLarge { what: "the side", asked: 9, maximum: 8 }, &["the side is 9", "at most 8", "Split"]),
             (Error::LengthMismatch { what: "y", expected: 3, found: 4 }, &["y has 4", "3 are needed", "Pass a slice"]),
             (Error::OutOfRange { start: 1, end: 5, len: 4 }, &["1..5", "4 elements", "may lie past 4"]),
+            (
+                Error::MatrixShape { rows: 3, columns: 4, pitch: 5, len: 13 },
+                &["3 rows", "4 columns", "pitch of 5", "13 elements", "takes 14. Pass a slice"],
+            ),
+            (
+                Error::MatrixShape { rows: 3, columns: 4, pitch: 3, len: 13 },
+                &["pitch of 3", "overlap. Pass a pitch of at least 4"],
+            ),
+            (
+                Error::ShapeMismatch { what: "the output", expected: (3, 2), found: (2, 5) },
+                &["the output has 2 rows and 5 columns", "3 rows and 2 columns", "Pass a matrix"],
+            ),
+            (Error::ElementSize { size: 3, supported: "1 and 2 bytes" }, &["3 bytes", "1 and 2 bytes", "Use a type"]),
             (Error::StreamMismatch { what: "x" }, &["x belongs to another stream", "move_to"]),
             (Error::ContextMismatch { what: "the view", device: name("sim") }, &["the view", "`sim`", "from_cudarc"]),
             (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),

@@ -71,7 +71,11 @@ fn generate<T: Value>(n: u64, seed: u64, vector: u64, finish: impl Fn(&mut [T]) 
 pub fn zeros<T: Element>(n: u64) -> Result<Box<[T]>> {
     let zeros = usize::try_from(n).ok().and_then(|n| bytemuck::allocation::try_zeroed_slice_box(n).ok());
     zeros.ok_or_else(|| {
-        anyhow!("there is not enough memory for {} elements of {}: use a smaller --n", report::count(n), T::NAME)
+        anyhow!(
+            "there is not enough memory for {} elements of {}: use a smaller --n, or fewer --rows and --cols",
+            report::count(n),
+            T::NAME
+        )
     })
 }
 

@@ -8,11 +8,13 @@
 
 mod device_buffer;
 mod host_shared;
+mod matrix;
 mod pinned;
 mod slice;
 mod unified;
 
 pub use device_buffer::DeviceBuffer;
+pub use matrix::{Matrix, MatrixMut};
 pub use pinned::{PinnedBuffer, PinnedKind};
 pub use slice::{Slice, SliceMut};
 pub use unified::{Attach, HostSlice, HostSliceMut, UnifiedBuffer};

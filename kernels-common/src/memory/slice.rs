@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::stream::Stream;
 
 /// The start and length of `range` within `len` elements.
-fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+pub(super) fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
         Bound::Excluded(&start) => start.saturating_add(1),

@@ -1,0 +1,170 @@
+//! Matrix transposes on a GPU or on the simulator, and what bank conflicts cost them.
+//!
+//! ```
+//! use kernels_common::device::Device;
+//! use kernels_common::memory::{Matrix, MatrixMut};
+//! use transpose_padding::Transpose;
+//!
+//! let stream = Device::open("auto")?.stream()?;
+//! let x = stream.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let mut z = stream.alloc_zeros::<f32>(6)?;
+//! let transpose = Transpose::<f32>::new(&stream)?;
+//! transpose.enqueue(Matrix::new(&x, 2, 3)?, MatrixMut::new(&mut z, 3, 2)?)?;
+//! assert_eq!(z.download()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+//! # Ok::<(), kernels_common::error::Error>(())
+//! ```
+//!
+//! A transpose computes nothing: it is a copy that turns around on the way, and can at best be as fast as one. Rows of
+//! the input and rows of the output cross, so that who reads along one writes across the other. The [`Variant`]s show
+//! what that costs, and how a tile in shared memory, whose columns do not all lie in one bank, gets rid of the cost.
+//!
+//! Elements are any plain type of 1, 2, 4, 8 or 16 bytes; they are moved as they are, bit by bit. A matrix may be part
+//! of a larger one, and start anywhere.
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+use kernels_common::error::{Error, Result};
+use kernels_common::launch::LaunchConfig;
+use kernels_common::memory::{Matrix, MatrixMut};
+use kernels_common::module::{self, Kernel, Ptx};
+use kernels_common::stream::Stream;
+
+const PTX: &[Ptx] = kernels_common::ptx!("transpose-padding");
+
+/// A way from the rows of the input to the rows of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// Each element goes straight to its place: reads are contiguous, writes are a pitch apart.
+    Naive,
+    /// Through `tile[32][32]` in shared memory: reads and writes are contiguous, but the elements of a column of the
+    /// tile lie in few banks. Those of 4 bytes lie in one, and 32 threads wait for one another.
+    Tile,
+    /// Through `tile[32][33]`: an element more in each row, so that a column runs through all banks.
+    Padded,
+    /// Through `tile[32][32]` with the elements of row r in the order 0 ⊕ r, 1 ⊕ r, …: as good, and without the
+    /// additional memory.
+    Swizzled,
+    /// Packets of 16 bytes from and to both memories, transposed in squares in registers, through a swizzled tile of
+    /// 16 KiB.
+    #[default]
+    Packets,
+}
+
+impl Variant {
+    /// Every variant, from the plainest to the fastest.
+    pub const ALL: [Variant; 5] = [Variant::Naive, Variant::Tile, Variant::Padded, Variant::Swizzled, Variant::Packets];
+
+    /// Its name, such as `padded`. Its kernels are named after it and the size of the elements, such as `padded_4`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Naive => "naive",
+            Variant::Tile => "tile",
+            Variant::Padded => "padded",
+            Variant::Swizzled => "swizzled",
+            Variant::Packets => "packets",
+        }
+    }
+
+    /// What a block moves, for elements of `size` bytes; `None` for a size that there are no kernels for. As in the
+    /// device code.
+    const fn tile(self, size: usize) -> Option<TileShape> {
+        let (rows, columns, block) = match (self, size) {
+            (Variant::Packets, 1) => (128, 128, [64, 1, 1]),
+            (Variant::Packets, 2) => (128, 64, [128, 1, 1]),
+            (Variant::Packets, 4) => (64, 64, [256, 1, 1]),
+            (Variant::Packets, 8) => (64, 32, [256, 1, 1]),
+            (Variant::Packets, 16) => (32, 32, [256, 1, 1]),
+            (_, 1 | 2 | 4 | 8 | 16) => (32, 32, [32, 8, 1]),
+            _ => return None,
+        };
+        Some(TileShape { rows, columns, block })
+    }
+}
+
+kernels_common::named_variants!(Variant);
+
+/// What a block moves: rows and columns of the input, and its threads.
+#[derive(Clone, Copy, Debug)]
+struct TileShape {
+    rows: u64,
+    columns: u64,
+    block: [u32; 3],
+}
+
+/// Transposes of matrices of `T` on one stream.
+#[derive(Debug)]
+pub struct Transpose<T> {
+    variant: Variant,
+    tile: TileShape,
+    kernel: Kernel,
+    element: PhantomData<fn(T)>,
+}
+
+impl<T: Pod> Transpose<T> {
+    /// Transposes by the default variant.
+    ///
+    /// # Errors
+    /// [`Error::ElementSize`] unless `T` has 1, 2, 4, 8 or 16 bytes; if the kernel cannot be loaded, see
+    /// [`module::load`].
+    pub fn new(stream: &Stream) -> Result<Self> {
+        Self::with_variant(stream, Variant::default())
+    }
+
+    /// Transposes by `variant`.
+    ///
+    /// # Errors
+    /// As [`Transpose::new`].
+    pub fn with_variant(stream: &Stream, variant: Variant) -> Result<Self> {
+        let size = size_of::<T>();
+        let Some(tile) = variant.tile(size) else {
+            return Err(Error::ElementSize { size, supported: "1, 2, 4, 8 and 16 bytes" });
+        };
+        let [kernel] = module::load(stream, PTX, [&format!("{}_{size}", variant.name())])?;
+        Ok(Self { variant, tile, kernel, element: PhantomData })
+    }
+
+    /// How elements get to their places.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// The stream that it works on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.kernel.stream()
+    }
+
+    /// The launch for an input of `rows` × `columns`: a block for each tile, numbered along x.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if there are more than 2³¹ − 1 tiles.
+    pub fn plan(&self, rows: u64, columns: u64) -> Result<LaunchConfig> {
+        let TileShape { rows: tile_rows, columns: tile_columns, block } = self.tile;
+        // A product that does not fit 64 bits is too large all the same.
+        let tiles = rows.div_ceil(tile_rows).saturating_mul(columns.div_ceil(tile_columns));
+        Ok(LaunchConfig { block, ..LaunchConfig::covering(tiles, 1)? })
+    }
+
+    /// Starts writing the transpose of `input` to `output`, and returns. What lies between the rows of the output stays
+    /// as it is.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] unless `output` has as many rows as `input` has columns, and as many columns as that
+    /// has rows; [`Error::StreamMismatch`]; [`Error::TooLarge`] as [`Transpose::plan`].
+    pub fn enqueue(&self, input: Matrix<'_, T>, output: MatrixMut<'_, T>) -> Result<()> {
+        let (expected, found) = ((input.columns(), input.rows()), (output.rows(), output.columns()));
+        if expected != found {
+            return Err(Error::ShapeMismatch { what: "the output", expected, found });
+        }
+        let (rows, columns) = (input.rows() as u64, input.columns() as u64);
+        let config = self.plan(rows, columns)?;
+        let (in_pitch, out_pitch) = (input.pitch() as u64, output.pitch() as u64);
+        let arguments = (input.into_slice(), in_pitch, output.into_slice(), out_pitch, rows, columns);
+        // SAFETY: both slices hold their rows a pitch apart, no thread touches an element that is in none of them, and
+        // a unique borrow does not overlap others. The grid has a block for each tile.
+        unsafe { self.kernel.launch(config, arguments) }
+    }
+}

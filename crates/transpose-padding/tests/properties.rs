@@ -1,0 +1,316 @@
+//! Every variant, for every size of element, against a plain loop, on every device present.
+
+use bytemuck::Pod;
+use kernels_common::Counters;
+use kernels_common::device::Device;
+use kernels_common::error::Error;
+use kernels_common::memory::{Matrix, MatrixMut};
+use kernels_common::testing::devices;
+use proptest::prelude::*;
+use transpose_padding::{Transpose, Variant};
+
+/// A matrix of so many rows and columns, and how it and its transpose lie in memory.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    rows: usize,
+    columns: usize,
+    input: Layout,
+    output: Layout,
+}
+
+/// Elements before the first row, and rules for the pitch.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    offset: usize,
+    /// Elements between rows.
+    gap: usize,
+    /// What the pitch is then rounded up to a multiple of.
+    multiple: usize,
+}
+
+impl Layout {
+    const DENSE: Layout = Layout { offset: 0, gap: 0, multiple: 1 };
+
+    fn pitch(self, columns: usize) -> usize {
+        (columns + self.gap).next_multiple_of(self.multiple)
+    }
+
+    /// Elements of a slice that such a matrix lies in, and a few more.
+    fn len(self, rows: usize, columns: usize) -> usize {
+        self.offset + rows * self.pitch(columns) + 3
+    }
+}
+
+impl Case {
+    fn dense(rows: usize, columns: usize) -> Case {
+        Case { rows, columns, input: Layout::DENSE, output: Layout::DENSE }
+    }
+}
+
+/// Values that differ from their neighbours in every byte, and from those of another seed.
+fn pattern<T: Pod>(len: usize, seed: u64) -> Vec<T> {
+    let mut elements = vec![T::zeroed(); len];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
+    for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+        let noise = (index as u64 + 1 + (seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        chunk.copy_from_slice(&(noise ^ noise >> 29).to_ne_bytes()[..chunk.len()]);
+    }
+    elements
+}
+
+/// Transposes, and compares the whole buffer of the output with what a plain loop makes of it.
+fn check<T: Pod + PartialEq>(device: &Device, variant: Variant, case: Case) -> Result<(), TestCaseError> {
+    let Case { rows, columns, input, output } = case;
+    let stream = device.stream().unwrap();
+    let x = pattern::<T>(input.len(rows, columns), 1);
+    let mut expected = pattern::<T>(output.len(columns, rows), 2);
+    let (in_pitch, out_pitch) = (input.pitch(columns), output.pitch(rows));
+    let dx = stream.upload(&x).unwrap();
+    let mut dz = stream.upload(&expected).unwrap();
+
+    let from = Matrix::with_pitch(dx.slice(input.offset..).unwrap(), rows, columns, in_pitch).unwrap();
+    let to = MatrixMut::with_pitch(dz.slice_mut(output.offset..).unwrap(), columns, rows, out_pitch).unwrap();
+    Transpose::<T>::with_variant(&stream, variant).unwrap().enqueue(from, to).unwrap();
+
+    for (row, line) in x[input.offset..].chunks(in_pitch.max(1)).take(rows).enumerate() {
+        for (column, &value) in line[..columns].iter().enumerate() {
+            expected[output.offset + column * out_pitch + row] = value;
+        }
+    }
+    let found = dz.download().unwrap();
+    if found != expected {
+        let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+        let size = size_of::<T>();
+        prop_assert!(false, "{variant}, {size} bytes, on {device:?}: element {wrong:?} is wrong, of {case:?}");
+    }
+    Ok(())
+}
+
+fn check_every_size(device: &Device, variant: Variant, case: Case) -> Result<(), TestCaseError> {
+    check::<u8>(device, variant, case)?;
+    check::<u16>(device, variant, case)?;
+    check::<u32>(device, variant, case)?;
+    check::<u64>(device, variant, case)?;
+    check::<u128>(device, variant, case)
+}
+
+/// Lengths of a side: any, and those beside the edge of a tile.
+fn sides() -> impl Strategy<Value = usize> {
+    let edges = proptest::sample::select(vec![32usize, 64, 128, 160, 192]);
+    prop_oneof![0usize..200, edges.prop_flat_map(|edge| edge - 1..=edge + 1)]
+}
+
+/// Rows that packets can be moved from and to whole, and rows that start anywhere.
+fn layouts() -> impl Strategy<Value = Layout> {
+    let aligned = (0usize..3, 0usize..20).prop_map(|(packets, gap)| (16 * packets, gap, 16));
+    let any = (0usize..20, 0usize..20, 1usize..5);
+    prop_oneof![aligned, any].prop_map(|(offset, gap, multiple)| Layout { offset, gap, multiple })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_variant_and_size_agrees_with_a_plain_loop(
+        rows in sides(),
+        columns in sides(),
+        input in layouts(),
+        output in layouts(),
+    ) {
+        for device in devices() {
+            for variant in Variant::ALL {
+                check_every_size(device, variant, Case { rows, columns, input, output })?;
+            }
+        }
+    }
+}
+
+/// Sides that are no multiples of a tile's, in both orders, and the thinnest there are.
+#[test]
+fn edges_of_tiles() {
+    let shapes = [(100, 33), (33, 100), (1, 257), (257, 1), (1, 1), (0, 5), (5, 0), (0, 0), (97, 89)];
+    for device in devices() {
+        for variant in Variant::ALL {
+            for (rows, columns) in shapes {
+                check_every_size(device, variant, Case::dense(rows, columns)).unwrap();
+            }
+            check::<u32>(device, variant, Case::dense(462, 1024)).unwrap();
+        }
+    }
+}
+
+/// More tiles along either side than a grid has room for along y.
+fn check_long_sides<T: Pod + PartialEq>(variant: Variant) {
+    let n = 65_535 * 32 + 1;
+    // The order of warps is not at stake here, and shuffling it takes time.
+    let devices = devices().iter().filter(|device| !device.properties().selector.contains("seed="));
+    for device in devices {
+        check::<T>(device, variant, Case::dense(n, 4)).unwrap();
+        check::<T>(device, variant, Case::dense(4, n)).unwrap();
+    }
+}
+
+#[test]
+fn long_sides_by_single_elements() {
+    check_long_sides::<u8>(Variant::Padded);
+}
+
+#[test]
+fn long_sides_in_packets() {
+    check_long_sides::<u32>(Variant::Packets);
+}
+
+#[test]
+fn twice_is_the_matrix_itself() {
+    let (rows, columns) = (130, 77);
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let values = pattern::<f64>(rows * columns, 0);
+        let x = stream.upload(&values).unwrap();
+        for variant in Variant::ALL {
+            let transpose = Transpose::<f64>::with_variant(&stream, variant).unwrap();
+            let mut y = stream.alloc_zeros::<f64>(rows * columns).unwrap();
+            let mut z = stream.alloc_zeros::<f64>(rows * columns).unwrap();
+            let mut turned = MatrixMut::new(&mut y, columns, rows).unwrap();
+            transpose.enqueue(Matrix::new(&x, rows, columns).unwrap(), turned.reborrow()).unwrap();
+            transpose.enqueue(turned.as_matrix(), MatrixMut::new(&mut z, rows, columns).unwrap()).unwrap();
+            let found = z.download().unwrap();
+            assert_eq!(bytemuck::cast_slice::<_, u8>(&found), bytemuck::cast_slice::<_, u8>(&values), "{variant}");
+        }
+    }
+}
+
+/// A part of a matrix goes to a part of another one, and what is beside it stays.
+#[test]
+fn sub_matrices() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let x: Vec<u16> = (0..35).collect();
+        let dx = stream.upload(&x).unwrap();
+        for variant in Variant::ALL {
+            let mut dz = stream.upload(&[0xffffu16; 24]).unwrap();
+            let from = Matrix::new(&dx, 5, 7).unwrap().sub_matrix(1..4, 2..4).unwrap();
+            let to = MatrixMut::new(&mut dz, 4, 6).unwrap().sub_matrix_mut(1..3, 3..6).unwrap();
+            Transpose::with_variant(&stream, variant).unwrap().enqueue(from, to).unwrap();
+            let mut expected = [0xffff; 24];
+            expected[9..12].copy_from_slice(&[9, 16, 23]);
+            expected[15..18].copy_from_slice(&[10, 17, 24]);
+            assert_eq!(dz.download().unwrap(), expected, "{variant}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_launched_for_nothing() {
+    let device = Device::open("sim").unwrap();
+    let stream = device.stream().unwrap();
+    let x = stream.alloc_zeros::<f32>(0).unwrap();
+    let mut z = stream.alloc_zeros::<f32>(0).unwrap();
+    for variant in Variant::ALL {
+        let transpose = Transpose::<f32>::with_variant(&stream, variant).unwrap();
+        for (rows, columns) in [(0, 5), (5, 0), (0, 0)] {
+            let to = MatrixMut::new(&mut z, columns, rows).unwrap();
+            transpose.enqueue(Matrix::new(&x, rows, columns).unwrap(), to).unwrap();
+        }
+    }
+    assert_eq!(device.take_counters(), Some(Counters::default()));
+}
+
+/// More elements than 32 bits count are planned, without allocating them.
+#[test]
+fn plans_past_32_bits() {
+    let stream = Device::open("sim").unwrap().stream().unwrap();
+    for variant in Variant::ALL {
+        let transpose = Transpose::<f32>::with_variant(&stream, variant).unwrap();
+        let side = if variant == Variant::Packets { 64 } else { 32u64 };
+        for (rows, columns) in
+            [(1 << 16, 1 << 17), ((1 << 33) + 5, 3), (3, (1 << 34) + 1), ((1 << 17) + 1, (1 << 18) - 1)]
+        {
+            let config = transpose.plan(rows, columns).unwrap();
+            assert_eq!(config.grid[1..], [1, 1]);
+            assert_eq!(config.blocks(), rows.div_ceil(side) * columns.div_ceil(side), "{variant}");
+        }
+        for (rows, columns) in [(u64::MAX, u64::MAX), (1 << 40, 1), (1 << 23, 1 << 23)] {
+            assert!(matches!(transpose.plan(rows, columns), Err(Error::TooLarge { .. })), "{variant} {rows}");
+        }
+        assert_eq!(transpose.plan(u64::MAX, 0).unwrap().blocks(), 0);
+    }
+}
+
+#[test]
+fn wrong_input_is_a_typed_error() {
+    for device in devices() {
+        let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+        assert!(matches!(Transpose::<[u8; 3]>::new(&stream), Err(Error::ElementSize { size: 3, .. })));
+        assert!(matches!(Transpose::<[u64; 4]>::new(&stream), Err(Error::ElementSize { size: 32, .. })));
+        assert!(matches!(Transpose::<()>::new(&stream), Err(Error::ElementSize { size: 0, .. })));
+
+        let x = stream.upload(&[1.0f32; 6]).unwrap();
+        let elsewhere = other.upload(&[1.0f32; 6]).unwrap();
+        let mut z = stream.alloc_zeros::<f32>(6).unwrap();
+        let transpose = Transpose::<f32>::new(&stream).unwrap();
+        assert_eq!((transpose.variant(), transpose.stream()), (Variant::Packets, &stream));
+        let refused =
+            transpose.enqueue(Matrix::new(&x, 2, 3).unwrap(), MatrixMut::new(&mut z, 2, 3).unwrap()).unwrap_err();
+        assert!(matches!(refused, Error::ShapeMismatch { expected: (3, 2), found: (2, 3), .. }), "{refused}");
+        let refused = transpose.enqueue(Matrix::new(&elsewhere, 2, 3).unwrap(), MatrixMut::new(&mut z, 3, 2).unwrap());
+        assert!(matches!(refused, Err(Error::StreamMismatch { .. })));
+        assert_eq!(z.download().unwrap(), [0.0; 6]);
+    }
+}
+
+/// What the simulator counts for one transpose of an n × n matrix.
+fn counters<T: Pod>(variant: Variant, n: usize) -> Counters {
+    let device = Device::open("sim").unwrap();
+    let stream = device.stream().unwrap();
+    let x = stream.alloc_zeros::<T>(n * n).unwrap();
+    let mut z = stream.alloc_zeros::<T>(n * n).unwrap();
+    let transpose = Transpose::<T>::with_variant(&stream, variant).unwrap();
+    transpose.enqueue(Matrix::new(&x, n, n).unwrap(), MatrixMut::new(&mut z, n, n).unwrap()).unwrap();
+    device.take_counters().unwrap()
+}
+
+/// Wavefronts of shared loads and of shared stores, and sectors of global loads and of global stores, each per request.
+fn per_request(counters: &Counters) -> [Option<f64>; 4] {
+    [
+        (counters.shared_load_wavefronts, counters.shared_load_requests),
+        (counters.shared_store_wavefronts, counters.shared_store_requests),
+        (counters.global_load_sectors, counters.global_load_requests),
+        (counters.global_store_sectors, counters.global_store_requests),
+    ]
+    .map(|(count, requests)| (requests > 0).then(|| count as f64 / requests as f64))
+}
+
+#[test]
+fn counters_show_what_each_variant_is_about() {
+    let of = |variant| per_request(&counters::<f32>(variant, 1024));
+    assert_eq!(of(Variant::Naive), [None, None, Some(4.0), Some(32.0)]);
+    assert_eq!(of(Variant::Tile), [Some(32.0), Some(1.0), Some(4.0), Some(4.0)]);
+    assert_eq!(of(Variant::Padded), [Some(1.0), Some(1.0), Some(4.0), Some(4.0)]);
+    assert_eq!(of(Variant::Swizzled), [Some(1.0), Some(1.0), Some(4.0), Some(4.0)]);
+    // 16 bytes a thread are 512 a request: four wavefronts of 128 and 16 sectors of 32 are the least there can be.
+    assert_eq!(of(Variant::Packets), [Some(4.0), Some(4.0), Some(16.0), Some(16.0)]);
+}
+
+/// Wavefronts of shared loads per request, for elements of 1, 2, 4, 8 and 16 bytes.
+#[test]
+fn bank_conflicts_depend_on_the_size_of_the_elements() {
+    fn loads<T: Pod>(variant: Variant) -> f64 {
+        per_request(&counters::<T>(variant, 256))[0].unwrap()
+    }
+    let of = |variant| {
+        [
+            loads::<u8>(variant),
+            loads::<u16>(variant),
+            loads::<u32>(variant),
+            loads::<u64>(variant),
+            loads::<u128>(variant),
+        ]
+    };
+    assert_eq!(of(Variant::Tile), [8.0, 16.0, 32.0, 32.0, 32.0]);
+    assert_eq!(of(Variant::Padded), [1.75, 1.5, 1.0, 2.0, 4.0]);
+    assert_eq!(of(Variant::Swizzled), [1.0, 1.0, 1.0, 2.0, 4.0]);
+    assert_eq!(of(Variant::Packets), [4.0; 5]);
+    let stores = per_request(&counters::<u8>(Variant::Packets, 256))[1];
+    assert_eq!(stores, Some(4.0));
+}
