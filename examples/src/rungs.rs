@@ -1,12 +1,17 @@
 //! Every way to sum that the workspace has, as rungs of one ladder.
 
+use atomic_reduce::AtomicReduce;
 use atomic_reduce::racy::{self, Racy};
-use atomic_reduce::{self, AtomicReduce};
+use grid_sync::GridSync;
 use kernels_common::element::Element;
-use kernels_common::error::Result;
+use kernels_common::error::{Error, Result};
 use kernels_common::memory::{Slice, SliceMut};
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
+use shuffle_reduce::ShuffleReduce;
+use single_pass::SinglePass;
+use tree_reduce::TreeReduce;
+use twopass::TwoPass;
 
 /// One way to sum.
 #[derive(Debug)]
@@ -88,5 +93,26 @@ pub fn all<T: Element>(stream: &Stream) -> Result<Vec<Rung<T>>> {
     for variant in atomic_reduce::Variant::ALL {
         rungs.push(Rung::right("atomic-reduce", AtomicReduce::new(stream, variant)?));
     }
+    for variant in tree_reduce::Variant::ALL {
+        rungs.push(Rung::right("tree-reduce", TreeReduce::new(stream, variant)?));
+    }
+    for variant in shuffle_reduce::Variant::ALL {
+        rungs.extend(if_possible(ShuffleReduce::new(stream, variant))?.map(|sum| Rung::right("shuffle-reduce", sum)));
+    }
+    for variant in twopass::Variant::ALL {
+        rungs.push(Rung::right("twopass", TwoPass::new(stream, variant)?));
+    }
+    for variant in grid_sync::Variant::ALL {
+        rungs.extend(if_possible(GridSync::new(stream, variant))?.map(|sum| Rung::right("grid-sync", sum)));
+    }
+    rungs.push(Rung::right("single-pass", SinglePass::new(stream)?));
     Ok(rungs)
+}
+
+/// Nothing where the device or the type rules a way out.
+fn if_possible<S>(made: Result<S>) -> Result<Option<S>> {
+    match made {
+        Err(Error::NoVariant { .. } | Error::Unsupported { .. } | Error::InvalidElement { .. }) => Ok(None),
+        made => made.map(Some),
+    }
 }

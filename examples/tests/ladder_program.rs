@@ -26,8 +26,20 @@ fn variants(json: &Json) -> Vec<(&str, &str, &Json)> {
 
 #[test]
 fn every_variant_but_the_racy_one_is_right_for_every_type() {
+    let expected = [
+        ("atomic-reduce", 4),
+        ("tree-reduce", 7),
+        ("shuffle-reduce", 2),
+        ("twopass", 2),
+        ("grid-sync", 2),
+        ("single-pass", 1),
+    ];
     for dtype in ["f32", "f64", "f16", "bf16", "i32", "u32", "i64", "u64"] {
         let json = run(&["--n", "10007", "--dtype", dtype, "--json"]).json();
+        for (of_crate, least) in expected {
+            let found = variants(&json).iter().filter(|variant| variant.0 == of_crate).count();
+            assert!(found >= least, "{of_crate}: {found}");
+        }
         assert_eq!((&json["n"], &json["dtype"]), (&10007.into(), &dtype.into()));
         for (of_crate, name, variant) in variants(&json) {
             assert_eq!(variant["ok"], name != "racy", "{of_crate} {name} {dtype}: {variant}");
@@ -44,6 +56,13 @@ fn counters_tell_the_story() {
         let found = all.iter().find(|(c, n, _)| (*c, *n) == (of_crate, name));
         found.unwrap_or_else(|| panic!("{of_crate} {name}")).2["counters"].clone()
     };
+    let near = |figure: &Json, expected: f64| (figure.as_f64().unwrap() - expected).abs() < 0.01;
+    let loads = "shared_load_wavefronts_per_request";
+    assert!(near(&counters("tree-reduce", "sequential")[loads], 1.0));
+    assert!(near(&counters("tree-reduce", "mirrored")[loads], 1.0));
+    assert!(counters("tree-reduce", "strided")[loads].as_f64().unwrap() > 3.0);
+    let divergent = |name: &str| counters("tree-reduce", name)["divergent_branches"].as_u64().unwrap();
+    assert!(divergent("interleaved") > 4 * divergent("strided"));
     // One atomic addition for each warp with an element, whether every lane makes one or a leader makes it for them.
     assert_eq!(counters("atomic-reduce", "per-element")["atomics"], 100_003u64.div_ceil(32));
     assert_eq!(counters("atomic-reduce", "block-leader")["atomics"], 100_003u64.div_ceil(256));
