@@ -25,7 +25,7 @@ pub const ORDER_VERSION: u32 = 0;
 pub const THREADS: u64 = 512;
 
 /// The bytes that a thread takes at a time.
-const PACKET: u64 = 16;
+pub(crate) const PACKET: u64 = 16;
 
 /// The smallest virtual block in bytes: one packet for each thread.
 const SMALLEST: u64 = THREADS * PACKET;

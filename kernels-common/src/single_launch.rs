@@ -4,16 +4,23 @@
 use crate::element::Element;
 use crate::error::Result;
 use crate::launch::LaunchConfig;
-use crate::memory::{DeviceBuffer, SliceMut};
+use crate::memory::{DeviceBuffer, Slice, SliceMut};
 use crate::module::{self, Kernel, Ptx};
 use crate::order;
 use crate::stream::Stream;
 
 /// A kernel whose blocks walk the virtual blocks, and whose last block to finish combines the partial results
 /// (`reduce_virtual_blocks` and `finish_in_last_block` of `include/`), with its scratch memory.
+///
+/// There are two kernels, to the same bits: one that loads packets whole, and one that loads them lane by lane, for
+/// slices that do not start at a multiple of 16 bytes. The driver compiles a kernel when it is loaded, which takes tens
+/// of milliseconds; the second is loaded when it is needed.
 #[derive(Debug)]
 pub struct SingleLaunch<T: Element> {
-    kernel: Kernel,
+    aligned: Kernel,
+    misaligned: Option<Kernel>,
+    variants: &'static [Ptx],
+    name: String,
     /// One for each virtual block.
     partials: DeviceBuffer<T::Sum>,
     /// Blocks that have finished; zero between launches.
@@ -39,20 +46,21 @@ impl<T: Element> SingleLaunch<T> {
     /// Virtual blocks that fit without [`reserve`](Self::reserve): those of 2²⁸ bytes.
     const INITIAL_PARTIALS: usize = 1024;
 
-    /// The kernel `name` of `variants`, for inputs of type `T`.
+    /// The kernels `<name>_<type>` and `<name>_misaligned_<type>` of `variants`.
     ///
     /// # Errors
-    /// If the kernel cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
-    pub fn new(stream: &Stream, variants: &[Ptx], name: &str) -> Result<Self> {
-        let [kernel] = module::load(stream, variants, [name])?;
+    /// If the first cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
+    pub fn new(stream: &Stream, variants: &'static [Ptx], name: &str) -> Result<Self> {
+        let [aligned] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)])?;
         let partials = stream.alloc_uninit(Self::INITIAL_PARTIALS)?;
-        Ok(Self { kernel, partials, counter: stream.alloc_zeros(1)? })
+        let (misaligned, counter) = (None, stream.alloc_zeros(1)?);
+        Ok(Self { aligned, misaligned, variants, name: name.to_owned(), partials, counter })
     }
 
     /// The stream that it works on.
     #[must_use]
     pub fn stream(&self) -> &Stream {
-        self.kernel.stream()
+        self.aligned.stream()
     }
 
     /// Makes the scratch memory large enough for `n` elements.
@@ -80,25 +88,39 @@ impl<T: Element> SingleLaunch<T> {
         )
     }
 
-    /// Has `launch` launch the kernel for `n` elements. The scratch memory that it gets is large enough, and in the
+    /// Has `launch` launch the kernel for `inputs`, slices of `n` elements each. The scratch memory that it gets is large enough, and in the
     /// state that the kernel expects: each launch leaves it so, and launches on one stream do not overlap.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve), and those of `launch`.
-    pub fn run(
+    /// As [`reserve`](Self::reserve), and those of `launch`; for the first misaligned slice, if the kernel cannot be loaded.
+    pub fn run<const N: usize>(
         &mut self,
+        inputs: [Slice<'_, T>; N],
         n: u64,
         launch: impl FnOnce(&Kernel, LaunchConfig, Scratch<'_, T::Sum>) -> Result<()>,
     ) -> Result<()> {
         let virtual_blocks = order::virtual_blocks::<T>(n);
         self.partials.grow_uninit(virtual_blocks)?;
         let config = LaunchConfig::linear(self.blocks(virtual_blocks), Self::THREADS);
+        let kernel = if inputs.iter().all(|input| input.address().is_multiple_of(order::PACKET)) {
+            &self.aligned
+        } else {
+            let kernel = match self.misaligned.take() {
+                Some(loaded) => loaded,
+                None => {
+                    let name = format!("{}_misaligned_{}", self.name, T::NAME);
+                    let [kernel] = module::load(self.aligned.stream(), self.variants, [&name])?;
+                    kernel
+                }
+            };
+            self.misaligned.insert(kernel)
+        };
         let scratch = Scratch {
             log2_v: order::virtual_block::<T>(n).ilog2(),
             partials: self.partials.as_slice_mut(),
             counter: self.counter.as_slice_mut(),
         };
-        let launched = launch(&self.kernel, config, scratch);
+        let launched = launch(kernel, config, scratch);
         if launched.is_err() {
             // A fault on the simulator stops a launch after some of its blocks have counted themselves. The error to
             // report is that of the launch.

@@ -120,7 +120,7 @@ impl<T: Element> Dot<T> {
     /// As [`Dot::new`].
     pub fn with_variant(stream: &Stream, variant: Variant) -> Result<Self> {
         let plan = match variant {
-            Variant::Canonical => Plan::Canonical(SingleLaunch::new(stream, PTX, &format!("dot_{}", T::NAME))?),
+            Variant::Canonical => Plan::Canonical(SingleLaunch::new(stream, PTX, "dot")?),
             Variant::ThreeStage => Plan::ThreeStage(ThreeStage::new(stream)?),
         };
         Ok(Self { stream: stream.clone(), plan, result: stream.alloc_zeros(1)? })
@@ -155,6 +155,8 @@ impl<T: Element> Dot<T> {
 
     /// Starts computing the dot product of `x` and `y` into the one element of `out`, and returns. That of nothing is
     /// zero.
+    ///
+    /// The first canonical one of slices that do not start at a multiple of 16 bytes loads a kernel for them.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths and `out` has one element;
@@ -202,7 +204,7 @@ fn start<T: Element>(
     match plan {
         Plan::Canonical(plan) => {
             let n = x.len() as u64;
-            plan.run(n, |kernel, config, scratch| {
+            plan.run([x, y], n, |kernel, config, scratch| {
                 let arguments = (x, y, n, scratch.log2_v, scratch.partials, scratch.counter, out);
                 // SAFETY: x and y have n elements, out has one, and the scratch memory is as the kernel expects it.
                 unsafe { kernel.launch(config, arguments) }

@@ -66,7 +66,7 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     /// # Errors
     /// If the kernel cannot be loaded (see [`kernels_common::module::load`]) or the scratch memory cannot be had.
     pub fn new(stream: &Stream) -> Result<Self> {
-        let launch = SingleLaunch::new(stream, PTX, &format!("single_pass_{}_{}", Op::NAME, T::NAME))?;
+        let launch = SingleLaunch::new(stream, PTX, &format!("single_pass_{}", Op::NAME))?;
         Ok(Self { launch, result: stream.alloc_zeros(1)? })
     }
 
@@ -92,6 +92,8 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     }
 
     /// Starts reducing `x` into the one element of `out`, and returns.
+    ///
+    /// The first call with a slice that does not start at a multiple of 16 bytes loads a kernel for such slices.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] unless `out` has one element; [`Error::StreamMismatch`]; [`Error::OutOfMemory`] if
@@ -135,7 +137,7 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
 /// Launches for a slice of the launch's stream, and an output of one element of it.
 fn start<T: Element, R: Element>(launch: &mut SingleLaunch<T>, x: Slice<'_, T>, out: SliceMut<'_, R>) -> Result<()> {
     let n = x.len() as u64;
-    launch.run(n, |kernel, config, scratch| {
+    launch.run([x], n, |kernel, config, scratch| {
         let arguments = (x, n, scratch.log2_v, scratch.partials, scratch.counter, out);
         // SAFETY: x has n elements, out has one of the kernel's output type, and the scratch memory is as the kernel
         // expects it.

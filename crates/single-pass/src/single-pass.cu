@@ -31,28 +31,30 @@ struct Elements {
 
 // *out is the reduction of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
 // virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is touched.
-template <class Op, class T, class R>
+template <class Op, class Loads, class T, class R>
 __device__ inline void reduce(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {
-    if (is_aligned(x)) {
-        reduce_virtual_blocks<Op>(Elements<T, Whole, Op>{x}, n, log2_v, partials, out);
-    } else {
-        reduce_virtual_blocks<Op>(Elements<T, LaneByLane, Op>{x}, n, log2_v, partials, out);
-    }
+    reduce_virtual_blocks<Op>(Elements<T, Loads, Op>{x}, n, log2_v, partials, out);
     u64 blocks = count_virtual_blocks(n, log2_v);
     if (blocks > 1) {
         finish_in_last_block<Op>(partials, blocks, counter, out);
     }
 }
 
-// One kernel: its name, its operation, and the type of its result.
-#define REDUCTION(kernel, Op, R)                                                                                       \
+// A kernel: its name, its operation, how it loads, and the type of its result.
+#define REDUCTION_BY(kernel, Op, Loads, R)                                                                             \
     template <class T>                                                                                                 \
     __device__ inline void kernel(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {           \
-        reduce<Op>(x, n, log2_v, partials, counter, out);                                                              \
+        reduce<Op, Loads>(x, n, log2_v, partials, counter, out);                                                       \
     }                                                                                                                  \
     INSTANTIATE(kernel, __launch_bounds__(CANONICAL_THREADS, 2),                                                       \
                 (const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out),                             \
                 (x, n, log2_v, partials, counter, out))
+
+// Two kernels for each operation, so that only the one that is needed has to be compiled when it is loaded: for slices
+// that start at a multiple of 16 bytes, and for any.
+#define REDUCTION(kernel, Op, R)                                                                                       \
+    REDUCTION_BY(kernel, Op, Whole, R)                                                                                 \
+    REDUCTION_BY(kernel##_misaligned, Op, LaneByLane, R)
 
 REDUCTION(single_pass_sum, Plus, sum_t<T>)
 REDUCTION(single_pass_product, Product, sum_t<T>)
