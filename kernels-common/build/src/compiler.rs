@@ -53,7 +53,7 @@ pub(crate) fn find(environment: &Environment, crate_dir: &Path) -> Search {
         None => search.tried.push("PATH: no nvcc on it".to_owned()),
     }
 
-    let above = crate_dir.ancestors().map(Path::to_path_buf).chain(environment.workspace());
+    let above = crate_dir.ancestors().chain(environment.workspace());
     let installed = above.map(|directory| directory.join(".cuda").join("toolkit").join("bin").join(executable("nvcc")));
     match installed.into_iter().find(|nvcc| nvcc.is_file()) {
         Some(nvcc) => search.consider(".cuda", &nvcc),

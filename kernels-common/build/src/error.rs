@@ -1,6 +1,6 @@
 //! Why no PTX could be made, and what to do about it.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 
 use crate::{Stale, Unrounded, pinned};
@@ -50,6 +50,16 @@ pub enum Error {
     MissingIncludeDir {
         /// Where it was looked for.
         path: PathBuf,
+    },
+
+    /// The headers of the device library are not where they belong.
+    #[error(
+        "the device library, which comes with the crate kernels-common, was not found:\n{}\nA crate that is vendored or copied needs kernels-common beside kernels-build: name it in [dependencies] and vendor again, or restore the directory",
+        indented(searched.iter().map(|path| path.display()))
+    )]
+    NoDeviceLibrary {
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
     },
 
     /// A header lies outside the crate and the include path, or is reached by a way that leaves them.
@@ -171,8 +181,8 @@ pub enum Error {
 }
 
 /// Lines, each set in.
-fn indented(lines: &[String]) -> String {
-    let lines: Vec<_> = lines.iter().map(|line| format!("    {line}")).collect();
+fn indented(lines: impl IntoIterator<Item = impl Display>) -> String {
+    let lines: Vec<_> = lines.into_iter().map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn run(ptx: &Ptx, environment: &Environment) -> Result<Built, Error> 
         return Err(Error::NoCapability { name: ptx.name.clone() });
     }
     let sources =
-        Sources::collect(&crate_dir, &ptx.source, &ptx.include_dirs, &ptx.headers, environment.device_library())?;
+        Sources::collect(&crate_dir, &ptx.source, &ptx.include_dirs, &ptx.headers, &environment.device_library()?)?;
     let watched = sources.watched.clone();
     let mut job = Job { ptx, environment, crate_dir, out_dir, sources, search: None, warnings: Vec::new() };
 
@@ -220,13 +220,12 @@ impl Job<'_> {
 
     /// The command that installs the pinned compiler to where this crate's build finds it.
     fn install_command(&self) -> String {
-        let script = Path::new("scripts").join("cuda-compiler.sh");
         match self.environment.workspace() {
-            Some(workspace) if !self.crate_dir.starts_with(&workspace) => {
-                let (script, into) = (workspace.join(script), self.crate_dir.join(".cuda"));
-                format!("bash {} {}", script.display(), into.display())
+            Some(workspace) if self.crate_dir.starts_with(workspace) => "bash scripts/cuda-compiler.sh".to_owned(),
+            _ => {
+                let (installer, into) = (self.environment.installer(), self.crate_dir.join(".cuda"));
+                format!("bash {} {}", installer.display(), into.display())
             }
-            _ => format!("bash {}", script.display()),
         }
     }
 }

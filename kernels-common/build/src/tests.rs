@@ -9,3 +9,5 @@ mod choice;
 mod inputs;
 #[cfg(unix)]
 mod treatment;
+#[cfg(unix)]
+mod vendored;

@@ -26,7 +26,7 @@ fn committed_ptx_needs_no_compiler() {
         "const { &[\n    ::kernels_common::module::Ptx::new(\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n] }\n"
     );
     let told = built.to_string();
-    for path in ["toy/src/toy.cu", "toy/src/own.cuh", "common/include/library.cuh", "toy/ptx/toy.sm_75.ptx"] {
+    for path in ["toy/src/toy.cu", "toy/src/own.cuh", "kernels-common/include/library.cuh", "toy/ptx/toy.sm_75.ptx"] {
         says(&told, &[&format!("cargo::rerun-if-changed={}\n", toy.path(path).display())]);
     }
     says(&told, &["cargo::rerun-if-env-changed=KERNELS_WRITE_PTX\n"]);
@@ -48,7 +48,7 @@ fn the_first_line_says_what_the_ptx_was_made_from() {
 fn windows_line_ends_change_nothing() {
     let toy = Toy::with_committed_ptx();
     let unix = toy.committed();
-    for path in ["toy/src/toy.cu", "common/include/library.cuh", "toy/src/own.cuh", "toy/ptx/toy.sm_75.ptx"] {
+    for path in ["toy/src/toy.cu", "kernels-common/include/library.cuh", "toy/src/own.cuh", "toy/ptx/toy.sm_75.ptx"] {
         toy.change(path, |text| text.replace('\n', "\r\n"));
     }
     assert_eq!(toy.build().unwrap().variants[0].origin, Origin::Committed);
@@ -61,7 +61,7 @@ fn every_input_counts() {
     toy.write("toy/src/unused.cuh", "int x;\n");
     toy.build().unwrap();
 
-    for path in ["toy/src/toy.cu", "common/include/library.cuh", "toy/src/own.cuh"] {
+    for path in ["toy/src/toy.cu", "kernels-common/include/library.cuh", "toy/src/own.cuh"] {
         let before = toy.read(path);
         toy.write(path, &format!("{before}// changed\n"));
         says(&toy.failure(), &["the source, a header, the flags or the pinned compiler changed"]);
@@ -76,15 +76,15 @@ fn every_input_counts() {
 #[test]
 fn headers_of_headers_count() {
     let toy = Toy::new();
-    toy.write("common/include/library.cuh", &format!("#include \"deep/er.cuh\"\n{LIBRARY}"));
-    toy.write("common/include/deep/er.cuh", "#include \"est.cuh\"\n#include <cuda_fp16.h>\n");
-    toy.write("common/include/deep/est.cuh", "#include \"er.cuh\" // a circle\n");
+    toy.write("kernels-common/include/library.cuh", &format!("#include \"deep/er.cuh\"\n{LIBRARY}"));
+    toy.write("kernels-common/include/deep/er.cuh", "#include \"est.cuh\"\n#include <cuda_fp16.h>\n");
+    toy.write("kernels-common/include/deep/est.cuh", "#include \"er.cuh\" // a circle\n");
     let mut writer = toy.environment.clone();
     writer.set("CUDA_HOME", toy.toolkit("pinned", pinned::NVCC));
     writer.set("KERNELS_WRITE_PTX", "1");
     crate::run::run(&Ptx::new("toy"), &writer).unwrap();
     toy.build().unwrap();
-    toy.change("common/include/deep/est.cuh", |text| text + "\n");
+    toy.change("kernels-common/include/deep/est.cuh", |text| text + "\n");
     says(&toy.failure(), &["a header"]);
 }
 
@@ -133,7 +133,7 @@ fn a_crate_outside_is_told_where_to_install_the_compiler() {
     std::fs::create_dir(outside.path().join("src")).unwrap();
     std::fs::write(outside.path().join("src/toy.cu"), "").unwrap();
     toy.environment.set("CARGO_MANIFEST_DIR", outside.path());
-    let script = toy.path("scripts/cuda-compiler.sh");
+    let script = toy.path("kernels-common/build/cuda-compiler.sh");
     let command = format!("bash {} {}", script.display(), outside.path().join(".cuda").display());
     says(&toy.failure(), &[&command]);
 }
