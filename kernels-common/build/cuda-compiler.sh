@@ -42,6 +42,8 @@ if [ -e "$into" ]; then
 fi
 mkdir -p "$into"
 touch "$into/incomplete"
+# The directory may lie in somebody's repository.
+echo '*' >"$into/.gitignore"
 
 echo "Installing the CUDA compiler into $into ..."
 # --no-deps: the list is complete, and nothing but the list is wanted.

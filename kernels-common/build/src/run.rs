@@ -224,10 +224,17 @@ impl Job<'_> {
             Some(workspace) if self.crate_dir.starts_with(workspace) => "bash scripts/cuda-compiler.sh".to_owned(),
             _ => {
                 let (installer, into) = (self.environment.installer(), self.crate_dir.join(".cuda"));
-                format!("bash {} {}", installer.display(), into.display())
+                format!("bash {} {}", quoted(&installer), quoted(&into))
             }
         }
     }
+}
+
+/// A path as a word of a shell's command line.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 enum Lowered {

@@ -127,18 +127,6 @@ fn absent_ptx_without_a_compiler_says_so() {
 }
 
 #[test]
-fn a_crate_outside_is_told_where_to_install_the_compiler() {
-    let mut toy = Toy::new();
-    let outside = tempfile::tempdir().unwrap();
-    std::fs::create_dir(outside.path().join("src")).unwrap();
-    std::fs::write(outside.path().join("src/toy.cu"), "").unwrap();
-    toy.environment.set("CARGO_MANIFEST_DIR", outside.path());
-    let script = toy.path("kernels-common/build/cuda-compiler.sh");
-    let command = format!("bash {} {}", script.display(), outside.path().join(".cuda").display());
-    says(&toy.failure(), &[&command]);
-}
-
-#[test]
 fn damaged_ptx_is_not_used() {
     let toy = Toy::with_committed_ptx();
     let path = "toy/ptx/toy.sm_75.ptx";
