@@ -58,6 +58,7 @@ pub mod memory;
 pub mod module;
 pub mod oracle;
 pub mod order;
+mod ptx;
 pub mod single_launch;
 pub mod stream;
 pub mod sum;

@@ -7,8 +7,9 @@
 //! kernels_build::Ptx::new("dot").build();
 //! ```
 //!
-//! and picks up the result with `kernels_common::ptx!("dot")`, which includes the file
-//! `$OUT_DIR/dot.ptx.rs`: one expression of type `&'static [kernels_common::module::Ptx]`.
+//! and picks up the result with `kernels_common::ptx!("dot")`, an expression of type
+//! `&'static [kernels_common::module::Ptx]`, which includes the file `$OUT_DIR/dot.ptx.rs`. The name is the same in both,
+//! letter by letter.
 //!
 //! # Which PTX
 //!

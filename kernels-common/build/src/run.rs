@@ -42,7 +42,8 @@ pub struct Variant {
 pub struct Built {
     /// One for each compute capability, in ascending order.
     pub variants: Vec<Variant>,
-    /// The file for `include!`: one expression of type `&'static [kernels_common::module::Ptx]`.
+    /// The file that `kernels_common::ptx!` includes: an array of tuples of the module's name, the compute capability
+    /// (`75` for 7.5) and the text.
     pub expression: PathBuf,
     /// The files that the result depends on.
     pub watched_files: Vec<PathBuf>,
@@ -209,10 +210,10 @@ impl Job<'_> {
         let name = &self.ptx.name;
         let variants = self.ptx.capabilities.iter().map(|&capability| {
             let file = self.file_name(capability);
-            format!("    ::kernels_common::module::Ptx::new(\"{name}\", {capability}, include_str!(\"{file}\")),\n")
+            format!("    (\"{name}\", {capability}, include_str!(\"{file}\")),\n")
         });
-        // `const`: else the expression would be `'static` only in a `static` or a `const`.
-        let text = format!("const {{ &[\n{}] }}\n", variants.collect::<String>());
+        // Data alone: only the macro knows by which name the crate knows kernels-common.
+        let text = format!("[\n{}]\n", variants.collect::<String>());
         let path = self.out_dir.join(format!("{name}.ptx.rs"));
         fs::write(&path, text).map_err(file_error("written", &path))?;
         Ok(path)

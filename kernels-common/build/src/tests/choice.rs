@@ -21,10 +21,7 @@ fn committed_ptx_needs_no_compiler() {
     assert_eq!(built.variants[0].origin, Origin::Committed);
     assert_eq!(built.warnings, [""; 0]);
     assert_eq!(toy.read("out/toy.sm_75.ptx"), toy.committed());
-    assert_eq!(
-        toy.read("out/toy.ptx.rs"),
-        "const { &[\n    ::kernels_common::module::Ptx::new(\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n] }\n"
-    );
+    assert_eq!(toy.read("out/toy.ptx.rs"), "[\n    (\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n]\n");
     let told = built.to_string();
     for path in ["toy/src/toy.cu", "toy/src/own.cuh", "kernels-common/include/library.cuh", "toy/ptx/toy.sm_75.ptx"] {
         says(&told, &[&format!("cargo::rerun-if-changed={}\n", toy.path(path).display())]);
