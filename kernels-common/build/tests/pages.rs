@@ -49,3 +49,18 @@ fn the_crate_in_the_book_is_the_one_that_is_tested() {
         assert_eq!(shown, real, "docs/your-own-kernel.md shows another {name} than kernels-common/build/tests/saxpy");
     }
 }
+
+#[test]
+fn the_profiles_to_copy_are_those_of_the_workspace() {
+    let (readme, manifest) = (read(&root().join("README.md")), read(&root().join("Cargo.toml")));
+    let block = readme.split("```").find_map(|part| part.strip_prefix("toml\n[profile.")).expect("a block of profiles");
+    let block = format!("[profile.{block}");
+    let profiles: Vec<_> = block.trim().split("\n\n").collect();
+    assert!(profiles.iter().any(|profile| profile.contains("ptx-sim")), "{block}");
+    for profile in profiles {
+        assert!(
+            manifest.contains(&format!("\n{profile}\n\n")),
+            "Cargo.toml has other lines than README.md:\n{profile}"
+        );
+    }
+}
