@@ -87,7 +87,7 @@ pub enum Error {
     },
 
     /// The committed PTX cannot be used as it is, and no working nvcc was found.
-    #[error("{}", no_compiler(committed, stale.as_ref(), tried, install))]
+    #[error("{}", no_compiler(committed, stale.as_ref(), tried, *nvcc_set, install))]
     NoCompiler {
         /// The committed file.
         committed: PathBuf,
@@ -95,20 +95,24 @@ pub enum Error {
         stale: Option<Stale>,
         /// The places searched, and what was found there.
         tried: Vec<String>,
+        /// `NVCC` is set, so that no other place was searched.
+        nvcc_set: bool,
         /// The command that installs the pinned compiler.
         install: String,
     },
 
     /// `KERNELS_WRITE_PTX` is set and there is another nvcc than the pinned one.
     #[error(
-        "only nvcc {} may write committed PTX (KERNELS_WRITE_PTX is set), and it was not found:\n{}\nInstall it with\n    {install}\nand run this build again. A build without KERNELS_WRITE_PTX uses any nvcc, and leaves {} alone",
-        pinned::NVCC, indented(tried), committed.display()
+        "only nvcc {} may write committed PTX (KERNELS_WRITE_PTX is set), and it was not found:\n{}\n{}A build without KERNELS_WRITE_PTX uses any nvcc, and leaves {} alone",
+        pinned::NVCC, indented(tried), remedy(*nvcc_set, install), committed.display()
     )]
     NotPinned {
         /// The committed file.
         committed: PathBuf,
         /// The places searched, and what was found there.
         tried: Vec<String>,
+        /// `NVCC` is set, so that no other place was searched.
+        nvcc_set: bool,
         /// The command that installs the pinned compiler.
         install: String,
     },
@@ -186,20 +190,40 @@ fn indented(lines: impl IntoIterator<Item = impl Display>) -> String {
     lines.join("\n")
 }
 
-fn no_compiler(committed: &std::path::Path, stale: Option<&Stale>, tried: &[String], install: &str) -> String {
+fn no_compiler(
+    committed: &std::path::Path,
+    stale: Option<&Stale>,
+    tried: &[String],
+    nvcc_set: bool,
+    install: &str,
+) -> String {
     let committed = committed.display();
     let reason = match stale {
         Some(stale) => format!("{committed} cannot be used: {stale}."),
         None => format!("{committed} is to be written (KERNELS_WRITE_PTX is set)."),
     };
     format!(
-        "{reason}\nIt has to be compiled, and no working nvcc was found:\n{}\n\
-         Do this, then build again:\n    {install}\n\
-         (it installs nvcc {}; no root and no GPU needed). Or set NVCC to the path of another nvcc.\n\
+        "{reason}\nIt has to be compiled, and no working nvcc was found:\n{}\n{}\
          To renew the committed file: KERNELS_WRITE_PTX=1 cargo build",
         indented(tried),
-        pinned::NVCC,
+        remedy(nvcc_set, install),
     )
+}
+
+/// How to come by the pinned compiler.
+fn remedy(nvcc_set: bool, install: &str) -> String {
+    let pinned = pinned::NVCC;
+    if nvcc_set {
+        format!(
+            "NVCC is set, and then no other place is searched: correct it, or unset it and build again. If that finds \
+             none, this installs nvcc {pinned} (no root and no GPU needed):\n    {install}\n"
+        )
+    } else {
+        format!(
+            "Do this, then build again:\n    {install}\n\
+             (it installs nvcc {pinned}; no root and no GPU needed). Or set NVCC to the path of another nvcc.\n"
+        )
+    }
 }
 
 fn unrounded(source: &std::path::Path, ptx: &std::path::Path, found: &[Unrounded]) -> String {

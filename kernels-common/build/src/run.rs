@@ -137,13 +137,14 @@ impl Job<'_> {
     fn compiled(&mut self, recipe: &Recipe, committed: &Path, stale: Option<Stale>) -> Result<(String, Origin), Error> {
         let writes = self.environment.writes();
         let install = self.install_command();
+        let nvcc_set = self.environment.get("NVCC").is_some();
         let search = self.search.get_or_insert_with(|| compiler::find(self.environment, &self.crate_dir));
         let tried = search.tried.clone();
         let Some(compiler) = &search.found else {
-            return Err(Error::NoCompiler { committed: committed.to_path_buf(), stale, tried, install });
+            return Err(Error::NoCompiler { committed: committed.to_path_buf(), stale, tried, nvcc_set, install });
         };
         if writes && !compiler.is_pinned() {
-            return Err(Error::NotPinned { committed: committed.to_path_buf(), tried, install });
+            return Err(Error::NotPinned { committed: committed.to_path_buf(), tried, nvcc_set, install });
         }
 
         let directory = self.out_dir.join(format!("{}.sm_{}", self.ptx.name, recipe.capability));

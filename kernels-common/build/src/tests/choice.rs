@@ -116,6 +116,7 @@ fn stale_ptx_without_a_compiler_says_what_to_run() {
             "KERNELS_WRITE_PTX=1 cargo build",
         ],
     );
+    assert!(!toy.failure().contains("NVCC is set"));
 }
 
 #[test]
@@ -169,6 +170,7 @@ fn only_the_pinned_compiler_writes() {
     toy.environment.set("NVCC", toy.toolkit("old", OLD).join("bin/nvcc"));
     let error = toy.write_ptx(&Ptx::new("toy")).unwrap_err().to_string();
     says(&error, &["only nvcc", pinned::NVCC, "old/bin/nvcc: nvcc 12.4.131", "bash scripts/cuda-compiler.sh"]);
+    says(&error, &["NVCC is set", "unset it"]);
     assert_eq!(toy.committed(), committed);
 }
 
@@ -217,7 +219,9 @@ fn a_broken_nvcc_variable_is_not_passed_over() {
     let mut toy = Toy::new();
     toy.environment.set("CUDA_HOME", toy.toolkit("pinned", pinned::NVCC));
     toy.environment.set("NVCC", toy.path("nonsense/nvcc"));
-    says(&toy.failure(), &["nonsense/nvcc cannot be run", "no working nvcc"]);
+    // Installing another one alone would not help.
+    let advice = "NVCC is set, and then no other place is searched: correct it, or unset it";
+    says(&toy.failure(), &["nonsense/nvcc cannot be run", "no working nvcc", advice]);
     // Something that runs and is not nvcc.
     toy.environment.set("NVCC", "/bin/echo");
     says(&toy.failure(), &["/bin/echo is not nvcc"]);
