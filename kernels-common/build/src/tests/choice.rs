@@ -110,7 +110,7 @@ fn stale_ptx_without_a_compiler_says_what_to_run() {
             "CUDA_HOME: not set",
             "CUDA_PATH: not set",
             "PATH: no nvcc on it",
-            ".cuda: not installed",
+            ".cuda: not in the crate's directory, nor above it",
             "    bash scripts/cuda-compiler.sh\n",
             pinned::NVCC,
             "KERNELS_WRITE_PTX=1 cargo build",
@@ -239,6 +239,24 @@ fn the_pinned_compiler_is_preferred_wherever_it_is() {
     assert_eq!(version(&toy.build().unwrap().variants[0].origin), pinned::NVCC);
     toy.write_ptx(&Ptx::new("toy")).unwrap();
     assert_eq!(toy.build().unwrap().variants[0].origin, Origin::Committed);
+}
+
+#[test]
+fn cuda_directories_are_searched_from_the_crate_upwards_and_in_the_workspace() {
+    for (directory, found) in [("toy/.cuda", true), (".cuda", true), ("kernels-common/.cuda", false)] {
+        let toy = Toy::new();
+        toy.toolkit(&format!("{directory}/toolkit"), OLD);
+        assert_eq!(toy.build().is_ok(), found, "{directory}");
+    }
+    // A crate outside the workspace uses the workspace's compiler too, after its own.
+    let outside = Toy::new();
+    let mut toy = Toy::new();
+    toy.environment.set("CARGO_MANIFEST_DIR", outside.path("toy"));
+    assert!(toy.build().is_err());
+    toy.toolkit(".cuda/toolkit", OLD);
+    assert_eq!(version(&toy.build().unwrap().variants[0].origin), OLD);
+    outside.toolkit("toy/.cuda/toolkit", "11.8.89");
+    assert_eq!(version(&toy.build().unwrap().variants[0].origin), "11.8.89");
 }
 
 #[test]
