@@ -198,10 +198,15 @@ fn no_compiler(
     install: &str,
 ) -> String {
     let committed = committed.display();
-    let reason = match stale {
+    let mut reason = match stale {
         Some(stale) => format!("{committed} cannot be used: {stale}."),
         None => format!("{committed} is to be written (KERNELS_WRITE_PTX is set)."),
     };
+    if let Some(Stale::Changed { causes }) = stale {
+        let numbered = causes.iter().enumerate().map(|(at, cause)| format!("{}. {cause}", at + 1));
+        reason =
+            format!("{reason} Which of these it was cannot be told; the likeliest is first:\n{}", indented(numbered));
+    }
     format!(
         "{reason}\nIt has to be compiled, and no working nvcc was found:\n{}\n{}\
          To renew the committed file: KERNELS_WRITE_PTX=1 cargo build",

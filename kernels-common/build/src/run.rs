@@ -124,7 +124,7 @@ impl Job<'_> {
     fn variant(&mut self, capability: u32) -> Result<Variant, Error> {
         let recipe = Recipe::new(&self.sources, capability);
         let path = self.committed(capability);
-        let (text, origin) = match committed::read(&path, &recipe)? {
+        let (text, origin) = match committed::read(&path, &recipe, &self.sources)? {
             Ok(text) if !self.environment.writes() => (text, Origin::Committed),
             state => self.compiled(&recipe, &path, state.err())?,
         };
@@ -149,7 +149,7 @@ impl Job<'_> {
 
         let directory = self.out_dir.join(format!("{}.sm_{}", self.ptx.name, recipe.capability));
         let (ptx, said) = compiler.compile(self.environment, &self.sources, recipe, &directory)?;
-        let source = self.sources.path.file_name().unwrap_or_default().to_string_lossy();
+        let source = self.sources.file_name();
         let wrap = |ptx: &str| committed::with_first_line(ptx, recipe, &source, &compiler.version);
         let refused = directory.join("refused.ptx");
         let keep = |ptx: &str| fs::write(&refused, ptx).map_err(file_error("written", &refused));

@@ -155,6 +155,17 @@ impl Sources {
         Err(Error::HeaderOutside { path: path.to_path_buf() })
     }
 
+    /// The file name of the source.
+    pub(crate) fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The names of the files, those of the device library (`true`) or the others: `src/dot.cu`, `types.cuh`.
+    pub(crate) fn listed(&self, library: bool) -> Vec<&str> {
+        let names = self.files.keys().filter(|name| name.starts_with("kernels-common/") == library);
+        names.map(|name| name.split_once('/').map_or(name.as_str(), |(_, inner)| inner)).collect()
+    }
+
     /// Copies all files below `directory`, which is emptied first, under their names.
     pub(crate) fn copy_to(&self, directory: &Path) -> Result<(), Error> {
         if directory.exists() {

@@ -61,13 +61,41 @@ fn every_input_counts() {
     for path in ["toy/src/toy.cu", "kernels-common/include/library.cuh", "toy/src/own.cuh"] {
         let before = toy.read(path);
         toy.write(path, &format!("{before}// changed\n"));
-        says(&toy.failure(), &["the source, a header, the flags or the pinned compiler changed"]);
+        says(&toy.failure(), &["the source, a header, the build script or kernels-build changed"]);
         toy.write(path, &before);
         toy.build().unwrap();
     }
     assert!(toy.build_with(&Ptx::new("toy").include_dir("src")).is_err(), "flags count");
     toy.change("toy/ptx/toy.sm_75.ptx", |text| text.replacen(pinned::NVCC, OLD, 1));
-    says(&toy.failure(), &["pinned compiler changed"]);
+    says(&toy.failure(), &[&format!("it was written by nvcc {OLD}, and the pinned compiler is nvcc {}", pinned::NVCC)]);
+}
+
+#[test]
+fn what_is_stale_is_told_where_it_can_be() {
+    let toy = Toy::with_committed_ptx();
+    toy.write("toy/src/toy.cu", &format!("{SOURCE}// changed\n"));
+    let causes = [
+        "the likeliest is first:\n    1. a file of the crate: src/own.cuh, src/toy.cu. Take the change back, or compile\n",
+        "    2. kernels-build and kernels-common are of another revision: the device library (library.cuh), the compiler's",
+        "`rev` in Cargo.toml",
+        "    3. build.rs names other include directories",
+    ];
+    says(&toy.failure(), &causes);
+    // Another pinned compiler and another source are told by the first line of the PTX.
+    let told = |toy: &Toy, ptx: &Ptx, reason: &str| {
+        let message = toy.build_with(ptx).unwrap_err().to_string();
+        says(&message, &[reason]);
+        assert!(!message.contains("likeliest"), "{message}");
+    };
+    toy.change("toy/ptx/toy.sm_75.ptx", |text| text.replacen(pinned::NVCC, OLD, 1));
+    told(&toy, &Ptx::new("toy"), &format!("it was written by nvcc {OLD}"));
+    let toy = Toy::with_committed_ptx();
+    toy.write("toy/src/renamed.cu", SOURCE);
+    told(&toy, &Ptx::new("toy").source("src/renamed.cu"), "it was made from a source named toy.cu");
+
+    // A kernel that uses no header of the library is not told of any.
+    toy.write("toy/src/toy.cu", "__global__ void toy() {}\n");
+    says(&toy.failure(), &["1. a file of the crate: src/toy.cu.", "another revision: the compiler's flags"]);
 }
 
 #[test]
@@ -268,7 +296,10 @@ fn an_empty_variable_counts_as_unset() {
 
 #[test]
 fn each_reason_is_told_apart() {
-    let texts = [Stale::Missing, Stale::Foreign, Stale::Damaged, Stale::Changed].map(|stale| stale.to_string());
+    let (version, name) = (OLD.to_owned(), "toy.cu".to_owned());
+    let all = [Stale::Missing, Stale::Foreign, Stale::Damaged, Stale::Changed { causes: Vec::new() }];
+    let all = all.into_iter().chain([Stale::Compiler { version }, Stale::Source { name }]);
+    let texts: Vec<_> = all.map(|stale| stale.to_string()).collect();
     let different: std::collections::BTreeSet<_> = texts.iter().collect();
     assert_eq!(different.len(), texts.len());
 }
