@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes crates/*/ptx, and the PTX that the
-# simulator's tests run, kernels-common/ptx-sim/tests/foreign.
+# Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes the PTX: that of crates/*, of the
+# crate in the book (kernels-common/build/tests/saxpy), and of the simulator's tests
+# (kernels-common/ptx-sim/tests/foreign).
 #
 #   bash scripts/regenerate-ptx.sh           writes
 #   bash scripts/regenerate-ptx.sh --check   writes too, but fails if anything differs from what was there
@@ -22,9 +23,11 @@ bash scripts/cuda-compiler.sh
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 foreign=kernels-common/ptx-sim/tests/foreign
+book=kernels-common/build/tests/saxpy
 # Copies all PTX that this script makes into a directory.
 copy_ptx() {
-    find crates "$foreign" \( -path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" \) -type f | sort | while read -r file; do
+    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx")
+    find crates "$book" "$foreign" \( "${ours[@]}" \) -type f | sort | while read -r file; do
         mkdir -p "$1/$(dirname "$file")"
         cp "$file" "$1/$file"
     done
@@ -33,7 +36,7 @@ mkdir "$before/committed" "$before/generated"
 copy_ptx "$before/committed"
 
 packages=()
-for script in crates/*/build.rs; do
+for script in crates/*/build.rs "$book/build.rs"; do
     if [ -e "$script" ]; then packages+=(--package "$(basename "$(dirname "$script")")"); fi
 done
 if [ ${#packages[@]} -eq 0 ]; then

@@ -194,7 +194,7 @@ impl Device {
         #[cfg(feature = "cuda")]
         devices.extend(crate::backend::cuda::list().unwrap_or_default());
         #[cfg(feature = "sim")]
-        devices.push(crate::backend::sim::Sim::open(&SimOptions::default()).properties().clone());
+        devices.extend([crate::backend::sim::Sim::open(&SimOptions::default()).properties().clone()]);
         devices
     }
 

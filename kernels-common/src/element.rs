@@ -3,7 +3,8 @@
 use std::fmt::{Debug, Display};
 
 use bytemuck::Pod;
-use half::{bf16, f16};
+/// The 16-bit element types, of the crate `half` 2.
+pub use half::{bf16, f16};
 
 mod sealed {
     pub trait Sealed {}

@@ -42,15 +42,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Cargo unites the features of all users of a crate. A program may therefore ask for any CUDA version of cudarc (one; cudarc
-//! compiles with no more), and this crate follows. A program that asks for none gets that of the nvcc on its path, or
-//! the newest; the environment variable `CUDARC_CUDA_VERSION`, such as `12000`, says otherwise. What it cannot ask for is
-//! `dynamic-linking` or `static-linking`: this crate needs `dynamic-loading`, so that programs start without a driver.
+//! The crate itself is here as [`cudarc`]. Cargo unites the features of all users of a crate. A program may therefore
+//! ask for any CUDA version of cudarc (one; cudarc compiles with no more), and this crate follows. A program that asks
+//! for none gets that of the nvcc on its path, or the newest; the environment variable `CUDARC_CUDA_VERSION`, such as
+//! `12000`, says otherwise. What it cannot ask for is `dynamic-linking` or `static-linking`: this crate needs
+//! `dynamic-loading`, so that programs start without a driver.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+/// The cudarc whose types are in this module's interface: version 0.19. A program that uses it from here needs no
+/// dependency of its own that has to agree.
+pub use cudarc;
 use cudarc::driver::sys::{CUstream, CUstreamCaptureStatus};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice};
 

@@ -27,6 +27,23 @@
 //! | `<<<grid, block, shared>>>` | [`launch::LaunchConfig`], [`module::Kernel::launch`] |
 //!
 //! Which of the two backends does the work, nothing outside this crate has to ask.
+//!
+//! # Features
+//!
+//! | feature | by default | |
+//! |---|---|---|
+//! | `cuda` | yes | GPUs, and the module `interop`. The driver's library is loaded at run time: a program starts without one |
+//! | `sim` | yes | the simulator |
+//! | `testing` | no | the module `testing`: what tests of kernels share |
+//!
+//! At least one of the first two is needed. Every kernel crate has both as well and passes them on, so that
+//! `dot = { …, default-features = false, features = ["sim"] }` is a program without the GPU's half.
+
+#[cfg(not(any(feature = "cuda", feature = "sim")))]
+compile_error!(
+    "kernels-common needs a backend: turn on its feature `cuda` (GPUs), `sim` (the simulator), or both. A kernel crate \
+     passes features of the same names on"
+);
 
 mod argument;
 mod backend;
@@ -41,6 +58,7 @@ pub mod memory;
 pub mod module;
 pub mod oracle;
 pub mod order;
+mod ptx;
 pub mod single_launch;
 pub mod stream;
 pub mod sum;

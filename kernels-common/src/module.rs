@@ -9,57 +9,8 @@ use crate::backend::{Backend, KernelLimits, RawKernel, RawModule};
 use crate::device::Properties;
 use crate::error::{Error, Result};
 use crate::launch::LaunchConfig;
+pub use crate::ptx::Ptx;
 use crate::stream::Stream;
-
-/// One PTX text of a crate, embedded by its build script. See [`ptx!`](crate::ptx).
-#[derive(Clone, Copy, Debug)]
-pub struct Ptx {
-    module: &'static str,
-    compute: u32,
-    text: &'static str,
-}
-
-impl Ptx {
-    /// The PTX of `module` for compute capability `compute` (75 for 7.5) and later.
-    #[must_use]
-    pub const fn new(module: &'static str, compute: u32, text: &'static str) -> Self {
-        Self { module, compute, text }
-    }
-
-    /// The name of the module: that of its source file, without the extension.
-    #[must_use]
-    pub const fn module(&self) -> &'static str {
-        self.module
-    }
-
-    /// The least compute capability that runs it: major, minor.
-    #[must_use]
-    pub const fn capability(&self) -> (u32, u32) {
-        (self.compute / 10, self.compute % 10)
-    }
-
-    /// The text.
-    #[must_use]
-    pub const fn text(&self) -> &'static str {
-        self.text
-    }
-
-    fn file_name(&self) -> String {
-        format!("{}.sm_{}.ptx", self.module, self.compute)
-    }
-}
-
-/// The PTX texts that a build script made with `kernels-build`, as a `&'static [Ptx]`: one for each compute capability.
-///
-/// ```text
-/// const PTX: &[kernels_common::module::Ptx] = kernels_common::ptx!("dot");
-/// ```
-#[macro_export]
-macro_rules! ptx {
-    ($module:literal) => {
-        include!(concat!(env!("OUT_DIR"), "/", $module, ".ptx.rs"))
-    };
-}
 
 /// A module on a device; unloaded with its last owner.
 #[derive(Debug)]
@@ -142,7 +93,7 @@ fn unknown_kernel(kernel: &str, outline: &Outline) -> Error {
 /// [`Error::NoVariant`].
 pub fn newest(variants: &[Ptx], capability: (u32, u32)) -> Result<&Ptx> {
     let able = variants.iter().filter(|ptx| ptx.capability() <= capability);
-    able.max_by_key(|ptx| ptx.compute).ok_or_else(|| {
+    able.max_by_key(|ptx| ptx.capability()).ok_or_else(|| {
         let needed: Vec<String> =
             variants.iter().map(|ptx| format!("{}.{}", ptx.capability().0, ptx.capability().1)).collect();
         Error::NoVariant {
@@ -151,6 +102,12 @@ pub fn newest(variants: &[Ptx], capability: (u32, u32)) -> Result<&Ptx> {
             needed: needed.join(" or "),
         }
     })
+}
+
+/// The name of the file that holds it.
+fn file_name(ptx: &Ptx) -> String {
+    let (major, minor) = ptx.capability();
+    format!("{}.sm_{major}{minor}.ptx", ptx.module())
 }
 
 /// Loads kernels of a crate for the device of `stream`: from the newest of `variants` that the device can run, and of
@@ -164,8 +121,8 @@ pub fn newest(variants: &[Ptx], capability: (u32, u32)) -> Result<&Ptx> {
 pub fn load<const N: usize>(stream: &Stream, variants: &[Ptx], names: [&str; N]) -> Result<[Kernel; N]> {
     let device = stream.device();
     let ptx = newest(variants, device.properties().capability)?;
-    let module = device.cached_module(ptx.text, &names, || {
-        LoadedModule::load(&device.inner.backend, &ptx.file_name(), ptx.text, &names)
+    let module = device.cached_module(ptx.text(), &names, || {
+        LoadedModule::load(&device.inner.backend, &file_name(ptx), ptx.text(), &names)
     })?;
     Ok(kernels(stream, &module))
 }

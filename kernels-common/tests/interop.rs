@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUcontext, CUdevice, culib};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use kernels_common::device::Device;
 use kernels_common::error::{Error, Result};
+use kernels_common::interop::cudarc::driver::sys::{CUcontext, CUdevice, culib};
+use kernels_common::interop::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use kernels_common::launch::LaunchConfig;
 use kernels_common::memory::{DeviceBuffer, SliceMut};
 use kernels_common::module::{self, Kernel};

@@ -43,6 +43,19 @@ use kernels_common::stream::Stream;
 
 use three_stage::ThreeStage;
 
+/// The runtime whose types are in this crate's interface, for programs that name no version of it themselves.
+///
+/// ```
+/// use dot::Dot;
+/// use dot::kernels_common::{device::Device, element::f16, error::Error};
+///
+/// let stream = Device::open("sim")?.stream()?;
+/// let x = stream.upload(&[f16::ONE; 100])?;
+/// assert_eq!(Dot::<f16>::new(&stream)?.value(&x, &x)?, 100.0);
+/// # Ok::<(), Error>(())
+/// ```
+pub use kernels_common;
+
 /// The PTX of all kernels of this crate, for programs that launch one themselves.
 pub const PTX: &[Ptx] = kernels_common::ptx!("dot");
 

@@ -32,6 +32,9 @@ use kernels_common::module::{self, Kernel, Ptx};
 use kernels_common::stream::Stream;
 use kernels_common::sum::{Job, Sum};
 
+/// The runtime whose types are in this crate's interface, for programs that name no version of it themselves.
+pub use kernels_common;
+
 const PTX: &[Ptx] = kernels_common::ptx!("shuffle-reduce");
 /// Apart, because older devices do not even load it.
 const REDUX_PTX: &[Ptx] = kernels_common::ptx!("redux");

@@ -46,6 +46,9 @@ use kernels_common::sum::{Job, Sum};
 
 pub use operation::{Maximum, Minimum, Operation, Plus, Product};
 
+/// The runtime whose types are in this crate's interface, for programs that name no version of it themselves.
+pub use kernels_common;
+
 const PTX: &[Ptx] = kernels_common::ptx!("single-pass");
 
 /// Sums in one launch. As all sums of this workspace it is also a [`Sum`].

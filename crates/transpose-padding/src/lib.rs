@@ -30,6 +30,9 @@ use kernels_common::memory::{Matrix, MatrixMut};
 use kernels_common::module::{self, Kernel, Ptx};
 use kernels_common::stream::Stream;
 
+/// The runtime whose types are in this crate's interface, for programs that name no version of it themselves.
+pub use kernels_common;
+
 const PTX: &[Ptx] = kernels_common::ptx!("transpose-padding");
 
 /// A way from the rows of the input to the rows of the output.

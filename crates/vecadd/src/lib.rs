@@ -33,6 +33,9 @@ use kernels_common::memory::{Slice, SliceMut};
 use kernels_common::module::{self, Kernel, Ptx};
 use kernels_common::stream::Stream;
 
+/// The runtime whose types are in this crate's interface, for programs that name no version of it themselves.
+pub use kernels_common;
+
 /// The PTX of all kernels of this crate, for programs that launch one themselves.
 pub const PTX: &[Ptx] = kernels_common::ptx!("vecadd");
 

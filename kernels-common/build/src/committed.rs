@@ -6,13 +6,13 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::recipe::{Recipe, sha256};
-use crate::sources::file_error;
+use crate::sources::{Sources, file_error};
 use crate::{Error, pinned};
 
 const MARK: &str = "// rungs-ptx";
 
 /// Why a committed PTX file cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stale {
     /// There is no such file.
@@ -21,18 +21,37 @@ pub enum Stale {
     Foreign,
     /// Its text is not the text that was written: it was cut off, merged or edited.
     Damaged,
-    /// It was made from other sources, with other flags or another compiler.
-    Changed,
+    /// It was written by another nvcc than the one that is pinned.
+    Compiler {
+        /// The version that wrote it.
+        version: String,
+    },
+    /// It was made from a source file of another name.
+    Source {
+        /// The name of that file.
+        name: String,
+    },
+    /// It was made from other sources, with other flags or other packages of the compiler; which of them is not known.
+    Changed {
+        /// What it can have been, the likeliest first, and what to do about each.
+        causes: Vec<String>,
+    },
 }
 
 impl fmt::Display for Stale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stale::Missing => "it does not exist",
-            Stale::Foreign => "it is not PTX that this build wrote",
-            Stale::Damaged => "it was cut off, merged or edited after it was written",
-            Stale::Changed => "the source, a header, the flags or the pinned compiler changed since it was written",
-        })
+        match self {
+            Stale::Missing => f.write_str("it does not exist"),
+            Stale::Foreign => f.write_str("it is not PTX that this build wrote"),
+            Stale::Damaged => f.write_str("it was cut off, merged or edited after it was written"),
+            Stale::Compiler { version } => {
+                write!(f, "it was written by nvcc {version}, and the pinned compiler is nvcc {}", pinned::NVCC)
+            }
+            Stale::Source { name } => write!(f, "it was made from a source named {name}"),
+            Stale::Changed { .. } => {
+                f.write_str("the source, a header, the build script or kernels-build changed since it was written")
+            }
+        }
     }
 }
 
@@ -48,19 +67,19 @@ pub(crate) fn with_first_line(ptx: &str, recipe: &Recipe, source: &str, nvcc: &s
 }
 
 /// Reads a committed file, with `\n` line ends, or says why it cannot be used.
-pub(crate) fn read(path: &Path, recipe: &Recipe) -> Result<Result<String, Stale>, Error> {
+pub(crate) fn read(path: &Path, recipe: &Recipe, sources: &Sources) -> Result<Result<String, Stale>, Error> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Err(Stale::Missing)),
         Err(error) => return Err(file_error("read", path)(error)),
     };
     Ok(match String::from_utf8(bytes) {
-        Ok(text) => check(text.replace("\r\n", "\n"), recipe),
+        Ok(text) => check(text.replace("\r\n", "\n"), recipe, sources),
         Err(_) => Err(Stale::Foreign),
     })
 }
 
-fn check(text: String, recipe: &Recipe) -> Result<String, Stale> {
+fn check(text: String, recipe: &Recipe, sources: &Sources) -> Result<String, Stale> {
     let Some((first, rest)) = text.split_once('\n') else {
         return Err(Stale::Foreign);
     };
@@ -68,13 +87,36 @@ fn check(text: String, recipe: &Recipe) -> Result<String, Stale> {
         return Err(Stale::Foreign);
     };
     let field = |name: &str| fields.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
-    if field("digest") != Some(&recipe.digest) || field("nvcc") != Some(pinned::NVCC) {
-        return Err(Stale::Changed);
+    // A digest does not say what differs. What the other fields say does not depend on it.
+    match field("nvcc") {
+        Some(pinned::NVCC) => {}
+        Some(version) => return Err(Stale::Compiler { version: version.to_owned() }),
+        None => return Err(Stale::Foreign),
+    }
+    if field("digest") != Some(&recipe.digest) {
+        return Err(match field("source") {
+            Some(name) if name != sources.file_name() => Stale::Source { name: name.to_owned() },
+            _ => Stale::Changed { causes: causes(sources) },
+        });
     }
     if field("text") != Some(&sha256(rest)) {
         return Err(Stale::Damaged);
     }
     Ok(text)
+}
+
+/// What can have changed if the digest alone differs, the likeliest first, and what to do.
+fn causes(sources: &Sources) -> Vec<String> {
+    let (own, library) = (sources.listed(false).join(", "), sources.listed(true).join(", "));
+    let library = if library.is_empty() { String::new() } else { format!("the device library ({library}), ") };
+    vec![
+        format!("a file of the crate: {own}. Take the change back, or compile"),
+        format!(
+            "kernels-build and kernels-common are of another revision: {library}the compiler's flags or its packages. Go \
+             back to the revision that the PTX was committed with (`rev` in Cargo.toml), or compile"
+        ),
+        "build.rs names other include directories or headers. Take that back, or compile".to_owned(),
+    ]
 }
 
 /// Writes a committed file if its contents differ, all at once.

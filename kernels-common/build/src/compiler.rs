@@ -53,11 +53,11 @@ pub(crate) fn find(environment: &Environment, crate_dir: &Path) -> Search {
         None => search.tried.push("PATH: no nvcc on it".to_owned()),
     }
 
-    let above = crate_dir.ancestors().map(Path::to_path_buf).chain(environment.workspace());
+    let above = crate_dir.ancestors().chain(environment.workspace());
     let installed = above.map(|directory| directory.join(".cuda").join("toolkit").join("bin").join(executable("nvcc")));
     match installed.into_iter().find(|nvcc| nvcc.is_file()) {
         Some(nvcc) => search.consider(".cuda", &nvcc),
-        None => search.tried.push(".cuda: not installed".to_owned()),
+        None => search.tried.push(".cuda: not in the crate's directory, nor above it, nor in rungs".to_owned()),
     }
     search
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 
@@ -44,6 +44,11 @@ impl Environment {
         self.variables.insert(name, value.into());
     }
 
+    #[cfg(test)]
+    pub(crate) fn set_home(&mut self, home: PathBuf) {
+        self.home = home;
+    }
+
     /// The value of a variable; an empty one counts as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         debug_assert!(VARIABLES.contains(&name), "{name} is not in the list");
@@ -60,13 +65,29 @@ impl Environment {
         self.get("KERNELS_WRITE_PTX").is_some_and(|value| value != "0")
     }
 
-    /// The device library of this workspace, where it lies beside this crate.
-    pub(crate) fn device_library(&self) -> Option<PathBuf> {
-        Some(self.home.parent()?.join("include")).filter(|path| path.is_dir())
+    /// The root of this workspace, if this crate lies in it. `cargo vendor` takes each crate out of it by itself.
+    pub(crate) fn workspace(&self) -> Option<&Path> {
+        if self.home.ends_with("kernels-common/build") { self.home.parent()?.parent() } else { None }
     }
 
-    /// The root of this workspace.
-    pub(crate) fn workspace(&self) -> Option<PathBuf> {
-        Some(self.home.parent()?.parent()?.to_path_buf())
+    /// The device library: in this workspace, or in the crate that holds it where both were vendored.
+    pub(crate) fn device_library(&self) -> Result<PathBuf, Error> {
+        let around = self.home.parent().unwrap_or(&self.home);
+        let candidates = match self.workspace() {
+            Some(_) => vec![around.join("include")],
+            // The plain name is that of the newest version alone. All crates of the workspace have one version.
+            None => [concat!("kernels-common-", env!("CARGO_PKG_VERSION")), "kernels-common"]
+                .map(|name| around.join(name).join("include"))
+                .into(),
+        };
+        match candidates.iter().find(|path| path.is_dir()) {
+            Some(found) => Ok(found.clone()),
+            None => Err(Error::NoDeviceLibrary { searched: candidates }),
+        }
+    }
+
+    /// The script that installs the pinned compiler.
+    pub(crate) fn installer(&self) -> PathBuf {
+        self.home.join("cuda-compiler.sh")
     }
 }

@@ -1,6 +1,6 @@
 //! Why no PTX could be made, and what to do about it.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 
 use crate::{Stale, Unrounded, pinned};
@@ -52,6 +52,16 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// The headers of the device library are not where they belong.
+    #[error(
+        "the device library, which comes with the crate kernels-common, was not found:\n{}\nA crate that is vendored or copied needs kernels-common beside kernels-build: name it in [dependencies] and vendor again, or restore the directory",
+        indented(searched.iter().map(|path| path.display()))
+    )]
+    NoDeviceLibrary {
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+    },
+
     /// A header lies outside the crate and the include path, or is reached by a way that leaves them.
     #[error(
         "the header {} is reached from outside the crate's directory and the include directories. Add its directory with `.include_dir(\"…\")` and include it by its name there",
@@ -77,7 +87,7 @@ pub enum Error {
     },
 
     /// The committed PTX cannot be used as it is, and no working nvcc was found.
-    #[error("{}", no_compiler(committed, stale.as_ref(), tried, install))]
+    #[error("{}", no_compiler(committed, stale.as_ref(), tried, *nvcc_set, install))]
     NoCompiler {
         /// The committed file.
         committed: PathBuf,
@@ -85,20 +95,24 @@ pub enum Error {
         stale: Option<Stale>,
         /// The places searched, and what was found there.
         tried: Vec<String>,
+        /// `NVCC` is set, so that no other place was searched.
+        nvcc_set: bool,
         /// The command that installs the pinned compiler.
         install: String,
     },
 
     /// `KERNELS_WRITE_PTX` is set and there is another nvcc than the pinned one.
     #[error(
-        "only nvcc {} may write committed PTX (KERNELS_WRITE_PTX is set), and it was not found:\n{}\nInstall it with\n    {install}\nand run this build again. A build without KERNELS_WRITE_PTX uses any nvcc, and leaves {} alone",
-        pinned::NVCC, indented(tried), committed.display()
+        "only nvcc {} may write committed PTX (KERNELS_WRITE_PTX is set), and it was not found:\n{}\n{}A build without KERNELS_WRITE_PTX uses any nvcc, and leaves {} alone",
+        pinned::NVCC, indented(tried), remedy(*nvcc_set, install), committed.display()
     )]
     NotPinned {
         /// The committed file.
         committed: PathBuf,
         /// The places searched, and what was found there.
         tried: Vec<String>,
+        /// `NVCC` is set, so that no other place was searched.
+        nvcc_set: bool,
         /// The command that installs the pinned compiler.
         install: String,
     },
@@ -171,25 +185,50 @@ pub enum Error {
 }
 
 /// Lines, each set in.
-fn indented(lines: &[String]) -> String {
-    let lines: Vec<_> = lines.iter().map(|line| format!("    {line}")).collect();
+fn indented(lines: impl IntoIterator<Item = impl Display>) -> String {
+    let lines: Vec<_> = lines.into_iter().map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }
 
-fn no_compiler(committed: &std::path::Path, stale: Option<&Stale>, tried: &[String], install: &str) -> String {
+fn no_compiler(
+    committed: &std::path::Path,
+    stale: Option<&Stale>,
+    tried: &[String],
+    nvcc_set: bool,
+    install: &str,
+) -> String {
     let committed = committed.display();
-    let reason = match stale {
+    let mut reason = match stale {
         Some(stale) => format!("{committed} cannot be used: {stale}."),
         None => format!("{committed} is to be written (KERNELS_WRITE_PTX is set)."),
     };
+    if let Some(Stale::Changed { causes }) = stale {
+        let numbered = causes.iter().enumerate().map(|(at, cause)| format!("{}. {cause}", at + 1));
+        reason =
+            format!("{reason} Which of these it was cannot be told; the likeliest is first:\n{}", indented(numbered));
+    }
     format!(
-        "{reason}\nIt has to be compiled, and no working nvcc was found:\n{}\n\
-         Do this, then build again:\n    {install}\n\
-         (it installs nvcc {}; no root and no GPU needed). Or set NVCC to the path of another nvcc.\n\
+        "{reason}\nIt has to be compiled, and no working nvcc was found:\n{}\n{}\
          To renew the committed file: KERNELS_WRITE_PTX=1 cargo build",
         indented(tried),
-        pinned::NVCC,
+        remedy(nvcc_set, install),
     )
+}
+
+/// How to come by the pinned compiler.
+fn remedy(nvcc_set: bool, install: &str) -> String {
+    let pinned = pinned::NVCC;
+    if nvcc_set {
+        format!(
+            "NVCC is set, and then no other place is searched: correct it, or unset it and build again. If that finds \
+             none, this installs nvcc {pinned} (no root and no GPU needed):\n    {install}\n"
+        )
+    } else {
+        format!(
+            "Do this, then build again:\n    {install}\n\
+             (it installs nvcc {pinned}; no root and no GPU needed). Or set NVCC to the path of another nvcc.\n"
+        )
+    }
 }
 
 fn unrounded(source: &std::path::Path, ptx: &std::path::Path, found: &[Unrounded]) -> String {

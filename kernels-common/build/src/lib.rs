@@ -7,8 +7,9 @@
 //! kernels_build::Ptx::new("dot").build();
 //! ```
 //!
-//! and picks up the result with `kernels_common::ptx!("dot")`, which includes the file
-//! `$OUT_DIR/dot.ptx.rs`: one expression of type `&'static [kernels_common::module::Ptx]`.
+//! and picks up the result with `kernels_common::ptx!("dot")`, an expression of type
+//! `&'static [kernels_common::module::Ptx]`, which includes the file `$OUT_DIR/dot.ptx.rs`. The name is the same in both,
+//! letter by letter.
 //!
 //! # Which PTX
 //!
@@ -17,9 +18,10 @@
 //!
 //! - The digest agrees: the committed PTX is used. Neither a CUDA toolkit nor a C++ compiler is needed.
 //! - It does not: the kernel is compiled into `OUT_DIR`, with a warning that the committed PTX is stale.
-//!   The compiler is `NVCC` if that is set. Otherwise these places are searched, and the pinned version
-//!   is preferred to the first one found: `CUDA_HOME`, `CUDA_PATH`, `PATH`, and `.cuda/` (which
-//!   `scripts/cuda-compiler.sh` fills) in the crate's directory or one above it.
+//!   The compiler is `NVCC` if that is set, and no other. Otherwise these places are searched, and the
+//!   pinned version is preferred to the first one found: `CUDA_HOME`, `CUDA_PATH`, `PATH`, and `.cuda/`
+//!   (which `cuda-compiler.sh` fills) in the crate's directory, in one above it, or at the root of this
+//!   workspace, wherever the crate lies.
 //! - It does not, and there is no nvcc: the build ends with an [`Error`] that says what to run.
 //!
 //! `KERNELS_WRITE_PTX=1 cargo build` compiles in any case and writes the committed file, which only the

@@ -1,4 +1,4 @@
-//! The pinned compiler: one list, which `scripts/cuda-compiler.sh` installs from.
+//! The pinned compiler: one list, which `cuda-compiler.sh` beside it installs from.
 
 /// The list as it stands in the repository.
 pub(crate) const PACKAGES: &str = include_str!("../cuda-compiler.txt");

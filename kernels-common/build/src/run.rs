@@ -42,7 +42,8 @@ pub struct Variant {
 pub struct Built {
     /// One for each compute capability, in ascending order.
     pub variants: Vec<Variant>,
-    /// The file for `include!`: one expression of type `&'static [kernels_common::module::Ptx]`.
+    /// The file that `kernels_common::ptx!` includes: an array of tuples of the module's name, the compute capability
+    /// (`75` for 7.5) and the text.
     pub expression: PathBuf,
     /// The files that the result depends on.
     pub watched_files: Vec<PathBuf>,
@@ -90,7 +91,7 @@ pub(crate) fn run(ptx: &Ptx, environment: &Environment) -> Result<Built, Error> 
         return Err(Error::NoCapability { name: ptx.name.clone() });
     }
     let sources =
-        Sources::collect(&crate_dir, &ptx.source, &ptx.include_dirs, &ptx.headers, environment.device_library())?;
+        Sources::collect(&crate_dir, &ptx.source, &ptx.include_dirs, &ptx.headers, &environment.device_library()?)?;
     let watched = sources.watched.clone();
     let mut job = Job { ptx, environment, crate_dir, out_dir, sources, search: None, warnings: Vec::new() };
 
@@ -123,7 +124,7 @@ impl Job<'_> {
     fn variant(&mut self, capability: u32) -> Result<Variant, Error> {
         let recipe = Recipe::new(&self.sources, capability);
         let path = self.committed(capability);
-        let (text, origin) = match committed::read(&path, &recipe)? {
+        let (text, origin) = match committed::read(&path, &recipe, &self.sources)? {
             Ok(text) if !self.environment.writes() => (text, Origin::Committed),
             state => self.compiled(&recipe, &path, state.err())?,
         };
@@ -136,18 +137,19 @@ impl Job<'_> {
     fn compiled(&mut self, recipe: &Recipe, committed: &Path, stale: Option<Stale>) -> Result<(String, Origin), Error> {
         let writes = self.environment.writes();
         let install = self.install_command();
+        let nvcc_set = self.environment.get("NVCC").is_some();
         let search = self.search.get_or_insert_with(|| compiler::find(self.environment, &self.crate_dir));
         let tried = search.tried.clone();
         let Some(compiler) = &search.found else {
-            return Err(Error::NoCompiler { committed: committed.to_path_buf(), stale, tried, install });
+            return Err(Error::NoCompiler { committed: committed.to_path_buf(), stale, tried, nvcc_set, install });
         };
         if writes && !compiler.is_pinned() {
-            return Err(Error::NotPinned { committed: committed.to_path_buf(), tried, install });
+            return Err(Error::NotPinned { committed: committed.to_path_buf(), tried, nvcc_set, install });
         }
 
         let directory = self.out_dir.join(format!("{}.sm_{}", self.ptx.name, recipe.capability));
         let (ptx, said) = compiler.compile(self.environment, &self.sources, recipe, &directory)?;
-        let source = self.sources.path.file_name().unwrap_or_default().to_string_lossy();
+        let source = self.sources.file_name();
         let wrap = |ptx: &str| committed::with_first_line(ptx, recipe, &source, &compiler.version);
         let refused = directory.join("refused.ptx");
         let keep = |ptx: &str| fs::write(&refused, ptx).map_err(file_error("written", &refused));
@@ -209,10 +211,10 @@ impl Job<'_> {
         let name = &self.ptx.name;
         let variants = self.ptx.capabilities.iter().map(|&capability| {
             let file = self.file_name(capability);
-            format!("    ::kernels_common::module::Ptx::new(\"{name}\", {capability}, include_str!(\"{file}\")),\n")
+            format!("    (\"{name}\", {capability}, include_str!(\"{file}\")),\n")
         });
-        // `const`: else the expression would be `'static` only in a `static` or a `const`.
-        let text = format!("const {{ &[\n{}] }}\n", variants.collect::<String>());
+        // Data alone: only the macro knows by which name the crate knows kernels-common.
+        let text = format!("[\n{}]\n", variants.collect::<String>());
         let path = self.out_dir.join(format!("{name}.ptx.rs"));
         fs::write(&path, text).map_err(file_error("written", &path))?;
         Ok(path)
@@ -220,15 +222,21 @@ impl Job<'_> {
 
     /// The command that installs the pinned compiler to where this crate's build finds it.
     fn install_command(&self) -> String {
-        let script = Path::new("scripts").join("cuda-compiler.sh");
         match self.environment.workspace() {
-            Some(workspace) if !self.crate_dir.starts_with(&workspace) => {
-                let (script, into) = (workspace.join(script), self.crate_dir.join(".cuda"));
-                format!("bash {} {}", script.display(), into.display())
+            Some(workspace) if self.crate_dir.starts_with(workspace) => "bash scripts/cuda-compiler.sh".to_owned(),
+            _ => {
+                let (installer, into) = (self.environment.installer(), self.crate_dir.join(".cuda"));
+                format!("bash {} {}", quoted(&installer), quoted(&into))
             }
-            _ => format!("bash {}", script.display()),
         }
     }
+}
+
+/// A path as a word of a shell's command line.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 enum Lowered {

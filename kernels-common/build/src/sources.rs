@@ -39,7 +39,7 @@ impl Sources {
         source: &Path,
         include_dirs: &[PathBuf],
         headers: &[PathBuf],
-        library: Option<PathBuf>,
+        library: &Path,
     ) -> Result<Self, Error> {
         let crate_dir = absolute(crate_dir)?;
         let path = absolute(&crate_dir.join(source))?;
@@ -47,7 +47,12 @@ impl Sources {
             return Err(Error::MissingSource { path });
         }
 
-        let mut roots = vec![Root { label: "crate".into(), directory: crate_dir.clone() }];
+        // The library comes first: `cargo vendor` puts it below the crate's directory, where its names stay the same.
+        let library = absolute(library)?;
+        let mut roots = vec![
+            Root { label: "kernels-common".into(), directory: library.clone() },
+            Root { label: "crate".into(), directory: crate_dir.clone() },
+        ];
         let mut search = Vec::new();
         for directory in include_dirs {
             let directory = absolute(&crate_dir.join(directory))?;
@@ -57,11 +62,7 @@ impl Sources {
             search.push(directory.clone());
             roots.push(Root { label: format!("include-{}", search.len()), directory });
         }
-        if let Some(directory) = library {
-            let directory = absolute(&directory)?;
-            search.push(directory.clone());
-            roots.push(Root { label: "kernels-common".into(), directory });
-        }
+        search.push(library);
         if let Some(parent) = path.parent() {
             roots.push(Root { label: "source".into(), directory: parent.to_path_buf() });
         }
@@ -152,6 +153,17 @@ impl Sources {
             }
         }
         Err(Error::HeaderOutside { path: path.to_path_buf() })
+    }
+
+    /// The file name of the source.
+    pub(crate) fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The names of the files, those of the device library (`true`) or the others: `src/dot.cu`, `types.cuh`.
+    pub(crate) fn listed(&self, library: bool) -> Vec<&str> {
+        let names = self.files.keys().filter(|name| name.starts_with("kernels-common/") == library);
+        names.map(|name| name.split_once('/').map_or(name.as_str(), |(_, inner)| inner)).collect()
     }
 
     /// Copies all files below `directory`, which is emptied first, under their names.

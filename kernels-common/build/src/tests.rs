@@ -8,4 +8,8 @@ mod with_nvcc;
 mod choice;
 mod inputs;
 #[cfg(unix)]
+mod installer;
+#[cfg(unix)]
 mod treatment;
+#[cfg(unix)]
+mod vendored;

@@ -38,6 +38,8 @@ impl Outside {
         let stub = "[package]\nname = \"kernels-common\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
         outside.write("stub/Cargo.toml", stub);
         outside.write("stub/src/lib.rs", include_str!("outside/kernels_common.rs"));
+        let macro_file = Path::new(kernels_build).join("../src/ptx.rs");
+        fs::copy(macro_file, outside.path("stub/src/ptx.rs")).unwrap();
         // The versions of this workspace, which are at hand without a network.
         let lock = Path::new(kernels_build).join("../../Cargo.lock");
         fs::copy(lock, outside.path("Cargo.lock")).unwrap();
@@ -132,6 +134,30 @@ fn from_the_first_kernel_to_a_build_without_a_compiler() {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && message.contains("is stale: the source"), "{message}");
     assert_eq!(outside.committed(), committed);
+}
+
+#[test]
+fn mistakes_around_the_macro_are_explained_and_another_name_of_the_runtime_is_none() {
+    let outside = Outside::new("macro");
+    let nvcc = outside.stand_in();
+    let change = |path: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(outside.path(path)).unwrap();
+        assert!(text.contains(from), "{path}");
+        outside.write(path, &text.replace(from, to));
+    };
+    change("Cargo.toml", "kernels-common = {", "kc = { package = \"kernels-common\",");
+    change("src/main.rs", "kernels_common::", "kc::");
+    succeeded(outside.cargo(&["check"], &nvcc, &[]));
+
+    change("src/main.rs", "ptx!(\"saxpy\")", "ptx!(\"sax_py\")");
+    let output = outside.cargo(&["check"], &nvcc, &[]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && message.contains("sax_py.ptx.rs"), "{message}");
+
+    fs::remove_file(outside.path("build.rs")).unwrap();
+    let output = outside.cargo(&["check"], &nvcc, &[]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && message.contains("needs a build script: a file build.rs"), "{message}");
 }
 
 /// `PATH` with one more directory.

@@ -21,12 +21,9 @@ fn committed_ptx_needs_no_compiler() {
     assert_eq!(built.variants[0].origin, Origin::Committed);
     assert_eq!(built.warnings, [""; 0]);
     assert_eq!(toy.read("out/toy.sm_75.ptx"), toy.committed());
-    assert_eq!(
-        toy.read("out/toy.ptx.rs"),
-        "const { &[\n    ::kernels_common::module::Ptx::new(\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n] }\n"
-    );
+    assert_eq!(toy.read("out/toy.ptx.rs"), "[\n    (\"toy\", 75, include_str!(\"toy.sm_75.ptx\")),\n]\n");
     let told = built.to_string();
-    for path in ["toy/src/toy.cu", "toy/src/own.cuh", "common/include/library.cuh", "toy/ptx/toy.sm_75.ptx"] {
+    for path in ["toy/src/toy.cu", "toy/src/own.cuh", "kernels-common/include/library.cuh", "toy/ptx/toy.sm_75.ptx"] {
         says(&told, &[&format!("cargo::rerun-if-changed={}\n", toy.path(path).display())]);
     }
     says(&told, &["cargo::rerun-if-env-changed=KERNELS_WRITE_PTX\n"]);
@@ -48,7 +45,7 @@ fn the_first_line_says_what_the_ptx_was_made_from() {
 fn windows_line_ends_change_nothing() {
     let toy = Toy::with_committed_ptx();
     let unix = toy.committed();
-    for path in ["toy/src/toy.cu", "common/include/library.cuh", "toy/src/own.cuh", "toy/ptx/toy.sm_75.ptx"] {
+    for path in ["toy/src/toy.cu", "kernels-common/include/library.cuh", "toy/src/own.cuh", "toy/ptx/toy.sm_75.ptx"] {
         toy.change(path, |text| text.replace('\n', "\r\n"));
     }
     assert_eq!(toy.build().unwrap().variants[0].origin, Origin::Committed);
@@ -61,30 +58,58 @@ fn every_input_counts() {
     toy.write("toy/src/unused.cuh", "int x;\n");
     toy.build().unwrap();
 
-    for path in ["toy/src/toy.cu", "common/include/library.cuh", "toy/src/own.cuh"] {
+    for path in ["toy/src/toy.cu", "kernels-common/include/library.cuh", "toy/src/own.cuh"] {
         let before = toy.read(path);
         toy.write(path, &format!("{before}// changed\n"));
-        says(&toy.failure(), &["the source, a header, the flags or the pinned compiler changed"]);
+        says(&toy.failure(), &["the source, a header, the build script or kernels-build changed"]);
         toy.write(path, &before);
         toy.build().unwrap();
     }
     assert!(toy.build_with(&Ptx::new("toy").include_dir("src")).is_err(), "flags count");
     toy.change("toy/ptx/toy.sm_75.ptx", |text| text.replacen(pinned::NVCC, OLD, 1));
-    says(&toy.failure(), &["pinned compiler changed"]);
+    says(&toy.failure(), &[&format!("it was written by nvcc {OLD}, and the pinned compiler is nvcc {}", pinned::NVCC)]);
+}
+
+#[test]
+fn what_is_stale_is_told_where_it_can_be() {
+    let toy = Toy::with_committed_ptx();
+    toy.write("toy/src/toy.cu", &format!("{SOURCE}// changed\n"));
+    let causes = [
+        "the likeliest is first:\n    1. a file of the crate: src/own.cuh, src/toy.cu. Take the change back, or compile\n",
+        "    2. kernels-build and kernels-common are of another revision: the device library (library.cuh), the compiler's",
+        "`rev` in Cargo.toml",
+        "    3. build.rs names other include directories",
+    ];
+    says(&toy.failure(), &causes);
+    // Another pinned compiler and another source are told by the first line of the PTX.
+    let told = |toy: &Toy, ptx: &Ptx, reason: &str| {
+        let message = toy.build_with(ptx).unwrap_err().to_string();
+        says(&message, &[reason]);
+        assert!(!message.contains("likeliest"), "{message}");
+    };
+    toy.change("toy/ptx/toy.sm_75.ptx", |text| text.replacen(pinned::NVCC, OLD, 1));
+    told(&toy, &Ptx::new("toy"), &format!("it was written by nvcc {OLD}"));
+    let toy = Toy::with_committed_ptx();
+    toy.write("toy/src/renamed.cu", SOURCE);
+    told(&toy, &Ptx::new("toy").source("src/renamed.cu"), "it was made from a source named toy.cu");
+
+    // A kernel that uses no header of the library is not told of any.
+    toy.write("toy/src/toy.cu", "__global__ void toy() {}\n");
+    says(&toy.failure(), &["1. a file of the crate: src/toy.cu.", "another revision: the compiler's flags"]);
 }
 
 #[test]
 fn headers_of_headers_count() {
     let toy = Toy::new();
-    toy.write("common/include/library.cuh", &format!("#include \"deep/er.cuh\"\n{LIBRARY}"));
-    toy.write("common/include/deep/er.cuh", "#include \"est.cuh\"\n#include <cuda_fp16.h>\n");
-    toy.write("common/include/deep/est.cuh", "#include \"er.cuh\" // a circle\n");
+    toy.write("kernels-common/include/library.cuh", &format!("#include \"deep/er.cuh\"\n{LIBRARY}"));
+    toy.write("kernels-common/include/deep/er.cuh", "#include \"est.cuh\"\n#include <cuda_fp16.h>\n");
+    toy.write("kernels-common/include/deep/est.cuh", "#include \"er.cuh\" // a circle\n");
     let mut writer = toy.environment.clone();
     writer.set("CUDA_HOME", toy.toolkit("pinned", pinned::NVCC));
     writer.set("KERNELS_WRITE_PTX", "1");
     crate::run::run(&Ptx::new("toy"), &writer).unwrap();
     toy.build().unwrap();
-    toy.change("common/include/deep/est.cuh", |text| text + "\n");
+    toy.change("kernels-common/include/deep/est.cuh", |text| text + "\n");
     says(&toy.failure(), &["a header"]);
 }
 
@@ -113,29 +138,18 @@ fn stale_ptx_without_a_compiler_says_what_to_run() {
             "CUDA_HOME: not set",
             "CUDA_PATH: not set",
             "PATH: no nvcc on it",
-            ".cuda: not installed",
+            ".cuda: not in the crate's directory, nor above it",
             "    bash scripts/cuda-compiler.sh\n",
             pinned::NVCC,
             "KERNELS_WRITE_PTX=1 cargo build",
         ],
     );
+    assert!(!toy.failure().contains("NVCC is set"));
 }
 
 #[test]
 fn absent_ptx_without_a_compiler_says_so() {
     says(&Toy::new().failure(), &["ptx/toy.sm_75.ptx cannot be used: it does not exist", "cuda-compiler.sh"]);
-}
-
-#[test]
-fn a_crate_outside_is_told_where_to_install_the_compiler() {
-    let mut toy = Toy::new();
-    let outside = tempfile::tempdir().unwrap();
-    std::fs::create_dir(outside.path().join("src")).unwrap();
-    std::fs::write(outside.path().join("src/toy.cu"), "").unwrap();
-    toy.environment.set("CARGO_MANIFEST_DIR", outside.path());
-    let script = toy.path("scripts/cuda-compiler.sh");
-    let command = format!("bash {} {}", script.display(), outside.path().join(".cuda").display());
-    says(&toy.failure(), &[&command]);
 }
 
 #[test]
@@ -184,6 +198,7 @@ fn only_the_pinned_compiler_writes() {
     toy.environment.set("NVCC", toy.toolkit("old", OLD).join("bin/nvcc"));
     let error = toy.write_ptx(&Ptx::new("toy")).unwrap_err().to_string();
     says(&error, &["only nvcc", pinned::NVCC, "old/bin/nvcc: nvcc 12.4.131", "bash scripts/cuda-compiler.sh"]);
+    says(&error, &["NVCC is set", "unset it"]);
     assert_eq!(toy.committed(), committed);
 }
 
@@ -232,7 +247,9 @@ fn a_broken_nvcc_variable_is_not_passed_over() {
     let mut toy = Toy::new();
     toy.environment.set("CUDA_HOME", toy.toolkit("pinned", pinned::NVCC));
     toy.environment.set("NVCC", toy.path("nonsense/nvcc"));
-    says(&toy.failure(), &["nonsense/nvcc cannot be run", "no working nvcc"]);
+    // Installing another one alone would not help.
+    let advice = "NVCC is set, and then no other place is searched: correct it, or unset it";
+    says(&toy.failure(), &["nonsense/nvcc cannot be run", "no working nvcc", advice]);
     // Something that runs and is not nvcc.
     toy.environment.set("NVCC", "/bin/echo");
     says(&toy.failure(), &["/bin/echo is not nvcc"]);
@@ -253,6 +270,24 @@ fn the_pinned_compiler_is_preferred_wherever_it_is() {
 }
 
 #[test]
+fn cuda_directories_are_searched_from_the_crate_upwards_and_in_the_workspace() {
+    for (directory, found) in [("toy/.cuda", true), (".cuda", true), ("kernels-common/.cuda", false)] {
+        let toy = Toy::new();
+        toy.toolkit(&format!("{directory}/toolkit"), OLD);
+        assert_eq!(toy.build().is_ok(), found, "{directory}");
+    }
+    // A crate outside the workspace uses the workspace's compiler too, after its own.
+    let outside = Toy::new();
+    let mut toy = Toy::new();
+    toy.environment.set("CARGO_MANIFEST_DIR", outside.path("toy"));
+    assert!(toy.build().is_err());
+    toy.toolkit(".cuda/toolkit", OLD);
+    assert_eq!(version(&toy.build().unwrap().variants[0].origin), OLD);
+    outside.toolkit("toy/.cuda/toolkit", "11.8.89");
+    assert_eq!(version(&toy.build().unwrap().variants[0].origin), "11.8.89");
+}
+
+#[test]
 fn an_empty_variable_counts_as_unset() {
     let mut toy = Toy::new();
     toy.environment.set("NVCC", "");
@@ -261,7 +296,10 @@ fn an_empty_variable_counts_as_unset() {
 
 #[test]
 fn each_reason_is_told_apart() {
-    let texts = [Stale::Missing, Stale::Foreign, Stale::Damaged, Stale::Changed].map(|stale| stale.to_string());
+    let (version, name) = (OLD.to_owned(), "toy.cu".to_owned());
+    let all = [Stale::Missing, Stale::Foreign, Stale::Damaged, Stale::Changed { causes: Vec::new() }];
+    let all = all.into_iter().chain([Stale::Compiler { version }, Stale::Source { name }]);
+    let texts: Vec<_> = all.map(|stale| stale.to_string()).collect();
     let different: std::collections::BTreeSet<_> = texts.iter().collect();
     assert_eq!(different.len(), texts.len());
 }

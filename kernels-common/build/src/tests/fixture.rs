@@ -29,13 +29,13 @@ impl Toy {
 
     pub(crate) fn in_directory(directory: TempDir) -> Self {
         let at = |path: &str| directory.path().join(path);
-        for path in ["common/build", "common/include", "toy/src", "out", "nothing"] {
+        for path in ["kernels-common/build", "kernels-common/include", "toy/src", "out", "nothing"] {
             fs::create_dir_all(at(path)).unwrap();
         }
         let (toy, out, nothing) = (at("toy"), at("out"), at("nothing"));
         let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let environment = Environment::of(
-            at("common/build"),
+            at("kernels-common/build"),
             &[
                 ("CARGO_MANIFEST_DIR", toy.as_os_str()),
                 ("OUT_DIR", out.as_os_str()),
@@ -44,7 +44,7 @@ impl Toy {
             ],
         );
         let toy = Toy { directory, environment };
-        toy.write("common/include/library.cuh", LIBRARY);
+        toy.write("kernels-common/include/library.cuh", LIBRARY);
         toy.write("toy/src/own.cuh", "// nothing yet\n");
         toy.write("toy/src/toy.cu", SOURCE);
         toy
@@ -91,6 +91,16 @@ impl Toy {
         let mut environment = self.environment.clone();
         environment.set("KERNELS_WRITE_PTX", "1");
         run::run(ptx, &environment)
+    }
+
+    /// Moves kernels-build and its device library to where `cargo vendor` puts them, in directories of these names.
+    pub(crate) fn vendor(&mut self, vendor: &str, kernels_build: &str, kernels_common: &str) {
+        let at = |name: &str| self.path(vendor).join(name);
+        fs::create_dir_all(at(kernels_common)).unwrap();
+        fs::rename(self.path("kernels-common/build"), at(kernels_build)).unwrap();
+        fs::rename(self.path("kernels-common/include"), at(kernels_common).join("include")).unwrap();
+        let home = at(kernels_build);
+        self.environment.set_home(home);
     }
 
     /// Makes a toolkit of stand-ins, and returns its root.

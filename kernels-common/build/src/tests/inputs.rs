@@ -8,10 +8,11 @@ use crate::{Error, Ptx, run};
 
 #[test]
 fn outside_a_build_script_the_missing_variable_is_named() {
-    let nothing = Environment::of("/nowhere/build".into(), &[]);
+    let nothing = Environment::of("/nowhere/kernels-common/build".into(), &[]);
     let error = run::run(&Ptx::new("toy"), &nothing).unwrap_err();
     assert!(matches!(error, Error::NotABuildScript { variable: "CARGO_MANIFEST_DIR" }));
-    let half = Environment::of("/nowhere/build".into(), &[("CARGO_MANIFEST_DIR", OsStr::new("/nowhere"))]);
+    let half =
+        Environment::of("/nowhere/kernels-common/build".into(), &[("CARGO_MANIFEST_DIR", OsStr::new("/nowhere"))]);
     let error = run::run(&Ptx::new("toy"), &half).unwrap_err();
     says(&error.to_string(), &["OUT_DIR is not set", "build.rs"]);
 }

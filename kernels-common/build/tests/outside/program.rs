@@ -9,6 +9,7 @@ fn main() {
     let again: &'static [Ptx] = kernels_common::ptx!("saxpy");
     assert_eq!(PTX.len(), again.len());
     for ptx in PTX {
-        println!("{} {}\n{}", ptx.module, ptx.compute, ptx.text);
+        let (major, minor) = ptx.capability();
+        println!("{} {major}{minor}\n{}", ptx.module(), ptx.text());
     }
 }

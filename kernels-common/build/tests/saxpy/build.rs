@@ -1,0 +1,3 @@
+fn main() {
+    kernels_build::Ptx::new("saxpy").build();
+}
