@@ -98,6 +98,9 @@ impl Stream {
     /// A stream that was made with cudarc, and lives for as long as this one. Work of both sides happens in the order it
     /// is given.
     ///
+    /// On a device without concurrent managed access it has no [`UnifiedBuffer`](crate::memory::UnifiedBuffer)s, because
+    /// what cudarc does with the stream cannot be held up while the host uses one.
+    ///
     /// # Errors
     /// [`Error::ContextMismatch`] if it belongs to another context than `device`; [`Error::Unsupported`] for cudarc's
     /// per-thread default stream, which is another stream on every thread.

@@ -78,6 +78,20 @@ impl Stream {
         self.inner.raw
     }
 
+    /// Refuses unified memory on a foreign stream of a device where host and kernels must not use it at the same time:
+    /// somebody else may give that stream work while a host view is open, which nothing here could refuse.
+    pub(crate) fn check_unified(&self) -> Result<()> {
+        let device = self.device().properties();
+        if device.concurrent_managed_access || self.inner.foreign.is_none() {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            device: device.name.clone(),
+            what: "unified memory on a stream that was made elsewhere (no concurrent managed access)",
+            instead: "Use a stream of `Device::stream` for it, or pinned memory",
+        })
+    }
+
     /// The object that a foreign stream was made from.
     #[cfg(feature = "cuda")]
     pub(crate) fn foreign(&self) -> Option<&KeepAlive> {

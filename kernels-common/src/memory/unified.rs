@@ -24,7 +24,8 @@ pub enum Attach {
 /// The host sees the elements through [`UnifiedBuffer::host`] and [`UnifiedBuffer::host_mut`], which first wait for
 /// the buffer's stream. Some devices cannot run kernels while the host uses unified memory (they lack concurrent managed
 /// access): there the buffer is tied to its stream, and work on that stream is refused with
-/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive.
+/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive. A stream that was made with cudarc
+/// can get work from elsewhere, so on those devices it has no unified memory.
 #[derive(Debug)]
 pub struct UnifiedBuffer<T> {
     shared: HostShared<T>,
@@ -35,8 +36,11 @@ impl<T: Pod> UnifiedBuffer<T> {
     ///
     /// # Errors
     /// [`Error::TooLarge`](crate::error::Error::TooLarge),
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory);
+    /// [`Error::Unsupported`](crate::error::Error::Unsupported) without concurrent managed access on a stream that was
+    /// made elsewhere.
     pub fn zeros(stream: &Stream, len: usize, attach: Attach) -> Result<Self> {
+        stream.check_unified()?;
         let bytes = byte_size::<T>(len)?;
         let memory = match bytes {
             0 => None,
@@ -174,5 +178,37 @@ impl<T> Deref for HostSliceMut<'_, T> {
 impl<T> DerefMut for HostSliceMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         self.elements
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::device::Device;
+    use crate::error::Error;
+
+    #[test]
+    #[cfg(feature = "sim")]
+    fn a_foreign_stream_has_no_unified_memory_without_concurrent_access() {
+        for (selector, allowed) in [("sim", true), ("sim:managed=exclusive", false)] {
+            let device = Device::open(selector).unwrap();
+            let own = device.stream().unwrap();
+            // The same stream, as somebody else's: as `Stream::from_cudarc` makes it.
+            let foreign = Stream::from_raw(&device, own.raw(), Some(Arc::new(own.clone())));
+            for attach in [Attach::Global, Attach::Host] {
+                for len in [0, 4] {
+                    UnifiedBuffer::<u8>::zeros(&own, len, attach).unwrap();
+                    match UnifiedBuffer::<u8>::zeros(&foreign, len, attach) {
+                        Ok(buffer) => assert!(allowed && buffer.host().unwrap().len() == len),
+                        Err(error) => {
+                            assert!(!allowed && matches!(error, Error::Unsupported { .. }), "{error:?}");
+                            assert!(error.to_string().contains("Use a stream of `Device::stream`"), "{error}");
+                        }
+                    }
+                }
+            }
+        }
     }
 }
