@@ -126,6 +126,36 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_is_called() {
 }
 
 #[test]
+fn slices_and_numbers_are_told_apart_where_the_compiler_marks_no_pointers() {
+    /// Made by nvcc: `vector_add(x, y, z, n)`, all of 8 bytes.
+    const NVCC: &str = include_str!("../ptx-sim/tests/ptx/kernels.ptx");
+    assert!(!NVCC.contains(".ptr"));
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let [add] = module::load_text(&stream, "kernels.ptx", NVCC, ["vector_add"]).unwrap();
+        let x = stream.upload(&[1.0f32, 2.0]).unwrap();
+        let mut z = stream.alloc_zeros::<f32>(2).unwrap();
+        let config = LaunchConfig::linear(1, 32);
+        let message = |result: Result<()>| match result {
+            Err(error @ Error::ArgumentMismatch { .. }) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        // SAFETY: all have 2 elements; what does not fit is not launched.
+        unsafe {
+            add.launch(config, (x.as_slice(), x.as_slice(), z.as_slice_mut(), 2u64)).unwrap();
+            let text = message(add.launch(config, (x.as_slice(), x.as_slice(), 2u64, z.as_slice_mut())));
+            assert!(text.contains("argument 2 is an integer of 8 bytes, parameter 2 is a pointer"), "{text}");
+            assert!(text.contains("(u64 pointer, u64 pointer, u64 pointer, u64)"), "{text}");
+            let text = message(add.launch(config, (2u64, x.as_slice(), z.as_slice_mut(), x.as_slice())));
+            assert!(text.contains("argument 0 is an integer of 8 bytes, parameter 0 is a pointer"), "{text}");
+            let text = message(add.launch(config, (x.as_slice(), x.as_slice(), z.as_slice_mut(), 2.0f64)));
+            assert!(text.contains("argument 3 is a float of 8 bytes, parameter 3 is an integer"), "{text}");
+        }
+        assert_eq!(z.download().unwrap(), [2.0, 4.0]);
+    }
+}
+
+#[test]
 fn shapes_past_a_limit_name_the_limit() {
     for device in devices() {
         let stream = device.stream().unwrap();
