@@ -12,7 +12,7 @@ pub use selector::SimOptions;
 use selector::{Selector, parse};
 
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::module::LoadedModule;
 use crate::stream::Stream;
 
@@ -132,12 +132,13 @@ impl Device {
     /// - `cuda` or `cuda:N`: that GPU;
     /// - `sim`, or `sim:OPTION=VALUE,…`: the simulator, see [`SimOptions`].
     ///
+    /// Each call makes a device of its own, also of one GPU, whose streams, buffers and events do not mix with those of
+    /// another call ([`Error::DeviceMismatch`]): open it once and clone it.
+    ///
     /// # Errors
-    /// [`BadSelector`](crate::error::Error::BadSelector) for a text that is none of these. For a named GPU that cannot
-    /// be had, the reason: [`NoDriver`](crate::error::Error::NoDriver),
-    /// [`StubDriver`](crate::error::Error::StubDriver), [`DriverTooOld`](crate::error::Error::DriverTooOld),
-    /// [`NoDevice`](crate::error::Error::NoDevice) or another error of the driver. A named device is never
-    /// replaced by another.
+    /// [`Error::BadSelector`] for a text that is none of these. For a named GPU that cannot be had, the reason:
+    /// [`Error::NoDriver`], [`Error::StubDriver`], [`Error::DriverTooOld`], [`Error::NoDevice`] or another error of the
+    /// driver. A named device is never replaced by another.
     pub fn open(selector: &str) -> Result<Device> {
         match parse(selector)? {
             Selector::Auto => match std::env::var(Self::SELECTOR_VARIABLE) {
@@ -171,12 +172,12 @@ impl Device {
             Selector::Cuda(ordinal) => Ok(Self::new(crate::backend::cuda::Cuda::open(*ordinal)?)),
             #[cfg(not(feature = "cuda"))]
             Selector::Cuda(ordinal) => {
-                Err(crate::error::Error::BackendDisabled { wanted: format!("cuda:{ordinal}"), feature: "cuda" })
+                Err(Error::BackendDisabled { wanted: format!("cuda:{ordinal}"), feature: "cuda" })
             }
             #[cfg(feature = "sim")]
             Selector::Sim(options) => Ok(Self::new(crate::backend::sim::Sim::open(options))),
             #[cfg(not(feature = "sim"))]
-            Selector::Sim(_) => Err(crate::error::Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" }),
+            Selector::Sim(_) => Err(Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" }),
         }
     }
 
@@ -231,6 +232,11 @@ impl Device {
     #[must_use]
     pub fn take_counters(&self) -> Option<Counters> {
         self.inner.backend.take_counters()
+    }
+
+    /// Refuses another device; `what` names what belongs to it.
+    pub(crate) fn check(&self, other: &Device, what: impl FnOnce() -> String) -> Result<()> {
+        if self == other { Ok(()) } else { Err(Error::DeviceMismatch { what: what() }) }
     }
 
     /// A module from the cache, or loaded by `load` and put there.

@@ -212,6 +212,16 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// Something of another [`Device`](crate::device::Device) than the operation's.
+    #[error(
+        "device mismatch: {what} belongs to another `Device` than the operation. Two calls of `Device::open` make two \
+         devices, also of one GPU: open it once and clone the `Device`. Between devices, copy through the host"
+    )]
+    DeviceMismatch {
+        /// What belongs elsewhere.
+        what: String,
+    },
+
     /// Something of another CUDA context than the device's.
     #[error(
         "context mismatch: {what} does not belong to the CUDA context of the device `{device}`. Make the device from that \
@@ -405,7 +415,7 @@ mod tests {
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 24] = [
+        let table: [(Error, &[&str]); 25] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -437,6 +447,7 @@ mod tests {
             ),
             (Error::ElementSize { size: 3, supported: "1 and 2 bytes" }, &["3 bytes", "1 and 2 bytes", "Use a type"]),
             (Error::StreamMismatch { what: "x" }, &["x belongs to another stream", "move_to"]),
+            (Error::DeviceMismatch { what: name("x") }, &["x belongs to another `Device`", "open it once"]),
             (Error::ContextMismatch { what: "the view", device: name("sim") }, &["the view", "`sim`", "from_cudarc"]),
             (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),
             (

@@ -96,7 +96,8 @@ impl Device {
 
 impl Stream {
     /// A stream that was made with cudarc, and lives for as long as this one. Work of both sides happens in the order it
-    /// is given.
+    /// is given. Each call makes a stream of its own, whose buffers do not mix with those of another call
+    /// ([`Error::StreamMismatch`]), and of the given device alone: call it once and clone it.
     ///
     /// On a device without concurrent managed access it has no [`UnifiedBuffer`](crate::memory::UnifiedBuffer)s, because
     /// what cudarc does with the stream cannot be held up while the host uses one.

@@ -144,19 +144,18 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has happened, without holding up the host.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an event of another device, and while somebody else captures the stream; an error of
-    /// the driver.
+    /// [`Error::DeviceMismatch`] for an event of another device; [`Error::Unsupported`] while somebody else captures the
+    /// stream; an error of the driver.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.check_not_captured()?;
-        if event.device != *self.device() {
-            let device = self.device().properties().name.clone();
-            return Err(Error::Unsupported {
-                device,
-                what: "waiting for an event of another device",
-                instead: "Let the host wait with `Event::synchronize`, and copy through the host",
-            });
-        }
+        self.device().check(&event.device, || "the event".to_owned())?;
         self.backend().wait(self.raw(), event.raw)
+    }
+
+    /// Makes later work on this stream wait for the work that `other` has already.
+    pub(crate) fn follow(&self, other: &Stream) -> Result<()> {
+        self.device().check(other.device(), || "the buffer".to_owned())?;
+        self.wait(&other.record()?)
     }
 
     /// Device memory for `len` elements, contents unspecified.
@@ -353,17 +352,10 @@ impl Event {
     /// the simulation took.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an event of another device; an error that the work met, or of the driver.
+    /// [`Error::DeviceMismatch`] for an event of another device; an error that the work met, or of the driver.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
         // The handle of one device means nothing to another, whose driver would take it for a pointer.
-        if start.device != self.device {
-            let device = self.device.properties().name.clone();
-            return Err(Error::Unsupported {
-                device,
-                what: "measuring time from an event of another device",
-                instead: "Record both events on streams of one `Device`",
-            });
-        }
+        self.device.check(&start.device, || "the first event".to_owned())?;
         self.device.inner.backend.elapsed_ms(start.raw, self.raw)
     }
 }

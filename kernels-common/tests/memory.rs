@@ -378,12 +378,22 @@ fn a_stream_of_another_device_gets_neither_buffers_nor_events() {
     let stream = || kernels_common::device::Device::open("sim").unwrap().stream().unwrap();
     let (one, other) = (stream(), stream());
     let mut buffer = one.upload(&[1u8]).unwrap();
-    assert!(matches!(buffer.move_to(&other), Err(Error::Unsupported { .. })));
+    let refused = |result: Result<()>, what: &str| match result {
+        Err(error @ Error::DeviceMismatch { .. }) => {
+            let text = error.to_string();
+            assert!(text.contains(&format!(": {what} belongs to another `Device`")), "{text}");
+            assert!(text.contains("open it once and clone"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    };
+    refused(buffer.move_to(&other), "the buffer");
     assert!(*buffer.stream() == one);
+    // Not the advice to move it, which would be refused.
+    refused(other.upload(&[2u8]).unwrap().as_slice_mut().copy_from_slice(buffer.as_slice()), "the source");
     assert_eq!(buffer.download().unwrap(), [1]);
     let (start, end) = (one.record().unwrap(), other.record().unwrap());
-    assert!(matches!(other.wait(&start), Err(Error::Unsupported { .. })));
-    assert!(matches!(end.elapsed_ms_since(&start), Err(Error::Unsupported { .. })));
+    refused(other.wait(&start), "the event");
+    refused(end.elapsed_ms_since(&start).map(drop), "the first event");
 }
 
 #[test]

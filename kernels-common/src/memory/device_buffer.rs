@@ -87,11 +87,11 @@ impl<T: Pod> DeviceBuffer<T> {
     /// the old stream has already; the host waits for nothing.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::error::Error::Unsupported) for a stream of another device (the buffer then stays
-    /// where it was); an error of the driver.
+    /// [`Error::DeviceMismatch`](crate::error::Error::DeviceMismatch) for a stream of another device; an error of the
+    /// driver. The buffer then stays where it was.
     pub fn move_to(&mut self, stream: &Stream) -> Result<()> {
         if self.stream != *stream {
-            stream.wait(&self.stream.record()?)?;
+            stream.follow(&self.stream)?;
             self.stream = stream.clone();
         }
         Ok(())

@@ -50,6 +50,15 @@ pub struct SliceMut<'a, T> {
     borrow: PhantomData<&'a mut [T]>,
 }
 
+/// The error for memory of `theirs` in an operation on `stream`.
+#[cold]
+fn foreign(theirs: &Stream, stream: &Stream, what: &'static str) -> Error {
+    match stream.device().check(theirs.device(), || what.to_owned()) {
+        Ok(()) => Error::StreamMismatch { what },
+        Err(error) => error,
+    }
+}
+
 macro_rules! common {
     ($slice:ident) => {
         impl<'a, T> $slice<'a, T> {
@@ -85,10 +94,10 @@ macro_rules! common {
             /// Refuses memory of another stream; `what` names it.
             ///
             /// # Errors
-            /// [`Error::StreamMismatch`].
+            /// [`Error::StreamMismatch`]; [`Error::DeviceMismatch`] if the stream is of another device.
             #[inline]
             pub fn check(&self, stream: &Stream, what: &'static str) -> Result<()> {
-                if self.stream == stream { Ok(()) } else { Err(Error::StreamMismatch { what }) }
+                if self.stream == stream { Ok(()) } else { Err(foreign(self.stream, stream, what)) }
             }
 
             /// The size in bytes, if `other` (of which `what` is the name) has as many elements.
