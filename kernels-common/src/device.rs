@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ptx_sim::Counters;
 
 pub use selector::SimOptions;
-use selector::{Selector, parse};
+use selector::{Selector, parse, parse_variable};
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -142,7 +142,7 @@ impl Device {
     pub fn open(selector: &str) -> Result<Device> {
         match parse(selector)? {
             Selector::Auto => match std::env::var(Self::SELECTOR_VARIABLE) {
-                Ok(named) if !named.is_empty() => match parse(&named)? {
+                Ok(named) if !named.is_empty() => match parse_variable(Self::SELECTOR_VARIABLE, &named)? {
                     Selector::Auto => Self::open_any(),
                     selector => Self::open_named(&selector),
                 },

@@ -82,7 +82,9 @@ pub(crate) enum Selector {
     Sim(SimOptions),
 }
 
+/// Reads a selector; blanks around it do not count.
 pub(crate) fn parse(text: &str) -> Result<Selector> {
+    let text = text.trim();
     let bad = |reason: String| Error::BadSelector { selector: text.to_owned(), reason };
     let (kind, rest) = match text.split_once(':') {
         Some((kind, rest)) => (kind, Some(rest)),
@@ -98,8 +100,23 @@ pub(crate) fn parse(text: &str) -> Result<Selector> {
         ("sim", Some(options)) => {
             options.split(',').try_fold(SimOptions::default(), set_option).map(Selector::Sim).map_err(bad)
         }
-        _ => Err(bad("there is no such kind of device".to_owned())),
+        _ => {
+            let lower = text.to_ascii_lowercase();
+            let meant = lower != text && parse(&lower).is_ok();
+            let hint = if meant { format!("; selectors are in lower case: `{lower}`") } else { String::new() };
+            Err(bad(format!("there is no such kind of device{hint}")))
+        }
     }
+}
+
+/// Reads a selector that is the value of an environment variable, which errors name.
+pub(crate) fn parse_variable(variable: &str, text: &str) -> Result<Selector> {
+    parse(text).map_err(|error| match error {
+        Error::BadSelector { selector, reason } => {
+            Error::BadSelector { selector, reason: format!("{reason} (from the environment variable {variable})") }
+        }
+        error => error,
+    })
 }
 
 fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String> {
@@ -160,6 +177,7 @@ mod tests {
         assert_eq!(parse("cuda").unwrap(), Selector::Cuda(0));
         assert_eq!(parse("cuda:7").unwrap(), Selector::Cuda(7));
         assert_eq!(parse("sim").unwrap(), Selector::Sim(SimOptions::default()));
+        assert_eq!(parse(" sim \n").unwrap(), Selector::Sim(SimOptions::default()));
         let options = SimOptions { seed: Some(7), multiprocessors: 3, capability: (9, 0), ..SimOptions::default() };
         assert_eq!(parse("sim:seed=7,sms=3,cc=9.0,check=all").unwrap(), Selector::Sim(options));
     }
@@ -181,6 +199,9 @@ mod tests {
             ("", "no such kind"),
             ("gpu", "no such kind"),
             ("auto:1", "no such kind"),
+            ("Sim", "in lower case: `sim`. Use"),
+            ("CUDA:1", "in lower case: `cuda:1`. Use"),
+            ("GPU", "no such kind of device. Use"),
             ("cuda:", "not the number of a GPU"),
             ("cuda:-1", "not the number of a GPU"),
             ("cuda:x", "not the number of a GPU"),
@@ -196,6 +217,8 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("Use `auto`"), "{text}: {error}");
+            let from = parse_variable("KERNELS_DEVICE", text).unwrap_err().to_string();
+            assert!(from.contains(" (from the environment variable KERNELS_DEVICE). Use"), "{from}");
         }
     }
 }
