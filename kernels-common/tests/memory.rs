@@ -373,6 +373,66 @@ fn other_streams_are_refused_until_the_buffer_moves() {
     }
 }
 
+/// Every kind of buffer has the same methods.
+#[test]
+fn buffers_of_every_kind_move_with_their_work_and_are_sliced() {
+    macro_rules! check {
+        ($buffer:expr, $first:expr, $second:expr) => {{
+            let (mut buffer, first, second) = ($buffer, $first, $second);
+            assert!(*buffer.stream() == *first);
+            let (one, other) = (double(first), double(second));
+            Into::<SliceMut<'_, u32>>::into(&mut buffer).copy_from(&[1, 2, 3]).unwrap();
+            run_double(&one, buffer.slice_mut(1..).unwrap()).unwrap();
+            buffer.move_to(second).unwrap();
+            assert!(*buffer.stream() == *second);
+            assert!(matches!(run_double(&one, buffer.as_slice_mut()), Err(error) if is_stream(&error)));
+            run_double(&other, buffer.slice_mut(..=1).unwrap()).unwrap();
+            assert_eq!(buffer.slice(1..).unwrap().download().unwrap(), [8, 6]);
+            assert_eq!(Into::<Slice<'_, u32>>::into(&buffer).download().unwrap(), [2, 8, 6]);
+            buffer.move_to(second).unwrap();
+            buffer.move_to(first).unwrap();
+            assert_eq!((buffer.download().unwrap(), buffer.len()), (vec![2, 8, 6], 3));
+            assert!(matches!(buffer.slice(4..), Err(Error::OutOfRange { .. })));
+            buffer
+        }};
+    }
+    fn is_stream(error: &Error) -> bool {
+        matches!(error, Error::StreamMismatch { .. })
+    }
+    let exclusive = Device::open("sim:managed=exclusive").unwrap();
+    for device in devices().iter().chain([&exclusive]) {
+        let (first, second) = (&device.stream().unwrap(), &device.stream().unwrap());
+        check!(first.alloc_zeros::<u32>(3).unwrap(), first, second);
+        for kind in [PinnedKind::Cached, PinnedKind::WriteCombined] {
+            let pinned = check!(PinnedBuffer::<u32>::zeros(first, 3, kind).unwrap(), first, second);
+            assert_eq!(pinned.host().unwrap(), [2, 8, 6]);
+        }
+        for attach in [Attach::Global, Attach::Host] {
+            let mut unified = check!(UnifiedBuffer::<u32>::zeros(first, 3, attach).unwrap(), first, second);
+            assert_eq!(*unified.host().unwrap(), [2, 8, 6]);
+            // A host view keeps work off the stream that the buffer has come to, and off no other.
+            unified.move_to(second).unwrap();
+            let view = unified.host().unwrap();
+            assert_eq!(first.upload(&[1u8]).unwrap().download().unwrap(), [1]);
+            let refused = second.upload(&[1u8]);
+            match device.properties().concurrent_managed_access {
+                true => assert_eq!(refused.unwrap().download().unwrap(), [1]),
+                false => assert!(matches!(refused, Err(Error::HostAccess { .. }))),
+            }
+            drop(view);
+            // Nor can a buffer come to a stream where the host is using one.
+            let mut other = UnifiedBuffer::<u32>::zeros(first, 3, attach).unwrap();
+            let view = unified.host().unwrap();
+            let moved = other.move_to(second);
+            if !device.properties().concurrent_managed_access {
+                assert!(matches!(moved, Err(Error::HostAccess { .. })) && *other.stream() == *first);
+                assert_eq!(*other.host().unwrap(), [0; 3]);
+            }
+            drop(view);
+        }
+    }
+}
+
 #[test]
 fn a_stream_of_another_device_gets_neither_buffers_nor_events() {
     let stream = || kernels_common::device::Device::open("sim").unwrap().stream().unwrap();

@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::host_shared::HostShared;
-use super::{Slice, SliceMut, byte_size};
+use super::host_shared::{HostShared, Kind};
+use super::{buffer_methods, byte_size};
 use crate::error::Result;
 use crate::stream::{HostView, Stream};
 
@@ -31,6 +31,8 @@ pub struct UnifiedBuffer<T> {
     shared: HostShared<T>,
 }
 
+buffer_methods!(UnifiedBuffer);
+
 impl<T: Pod> UnifiedBuffer<T> {
     /// Unified memory for `len` elements, all bytes zero.
     ///
@@ -46,9 +48,10 @@ impl<T: Pod> UnifiedBuffer<T> {
             0 => None,
             _ => Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?),
         };
-        let buffer = Self { shared: HostShared::new(stream, memory, len) };
+        let attached = attach == Attach::Host || !stream.device().properties().concurrent_managed_access;
+        let buffer = Self { shared: HostShared::new(stream, Kind::Unified { attached }, memory, len) };
         if let Some(memory) = memory {
-            if attach == Attach::Host || !stream.device().properties().concurrent_managed_access {
+            if attached {
                 stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
             }
             let _view = stream.host_view()?;
@@ -64,7 +67,7 @@ impl<T: Pod> UnifiedBuffer<T> {
     /// # Errors
     /// An error that the stream's work met.
     pub fn host(&self) -> Result<HostSlice<'_, T>> {
-        let view = self.shared.stream.host_view()?;
+        let view = self.shared.stream().host_view()?;
         // SAFETY: opening the view waited for all work on the stream.
         Ok(HostSlice { elements: unsafe { self.shared.host_slice() }, _view: view })
     }
@@ -74,21 +77,9 @@ impl<T: Pod> UnifiedBuffer<T> {
     /// # Errors
     /// An error that the stream's work met.
     pub fn host_mut(&mut self) -> Result<HostSliceMut<'_, T>> {
-        let view = self.shared.stream.host_view()?;
+        let view = self.shared.stream().host_view()?;
         // SAFETY: as above.
         Ok(HostSliceMut { elements: unsafe { self.shared.host_slice_mut() }, _view: view })
-    }
-
-    /// The elements as the device sees them, to read.
-    #[must_use]
-    pub fn as_slice(&self) -> Slice<'_, T> {
-        self.shared.device_slice()
-    }
-
-    /// The elements as the device sees them, to write.
-    #[must_use]
-    pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
-        self.shared.device_slice_mut()
     }
 
     /// Starts moving the memory to the device, ahead of its use there. Only a hint: it changes no result.
@@ -108,11 +99,11 @@ impl<T: Pod> UnifiedBuffer<T> {
     }
 
     fn prefetch(&self, to_device: bool) -> Result<()> {
-        let stream = &self.shared.stream;
-        match self.shared.memory {
+        let stream = self.shared.stream();
+        match self.shared.memory() {
             // Devices without concurrent access move whole buffers at a launch and refuse to prefetch.
             Some(memory) if stream.device().properties().concurrent_managed_access => {
-                let bytes = byte_size::<T>(self.shared.len)?;
+                let bytes = byte_size::<T>(self.len())?;
                 stream.submit(|backend, raw| backend.prefetch(raw, memory, bytes, to_device))
             }
             _ => Ok(()),
@@ -121,27 +112,12 @@ impl<T: Pod> UnifiedBuffer<T> {
 }
 
 impl<T> UnifiedBuffer<T> {
-    /// Number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shared.len
+    fn place(&self) -> (&Stream, u64, usize) {
+        self.shared.place()
     }
 
-    /// Whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.shared.len == 0
-    }
-}
-
-impl<T> Drop for UnifiedBuffer<T> {
-    fn drop(&mut self) {
-        if let Some(memory) = self.shared.memory {
-            // If the wait fails, the device has stopped and uses the memory no more.
-            let _ = self.shared.stream.release_host_memory();
-            // SAFETY: no work uses the memory, and nothing can name it from here on.
-            unsafe { self.shared.stream.backend().free_unified(memory) }
-        }
+    fn change_stream(&mut self, stream: &Stream) -> Result<()> {
+        self.shared.change_stream(stream)
     }
 }
 
@@ -207,6 +183,10 @@ mod tests {
                             assert!(error.to_string().contains("Use a stream of `Device::stream`"), "{error}");
                         }
                     }
+                    // Nor by moving there.
+                    let mut buffer = UnifiedBuffer::<u8>::zeros(&own, len, attach).unwrap();
+                    assert_eq!(buffer.move_to(&foreign).is_ok(), allowed);
+                    assert!(buffer.stream() == if allowed { &foreign } else { &own });
                 }
             }
         }
