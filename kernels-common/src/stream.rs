@@ -206,12 +206,15 @@ impl Stream {
     /// # Ok::<(), kernels_common::error::Error>(())
     /// ```
     ///
+    /// `work` may fail with any error that an [`Error`] can become. Where nothing else says which, name it: `Ok::<_,
+    /// Error>(…)`.
+    ///
     /// # Errors
     /// The error of `work`, else one that the stream met.
-    pub fn scope<'env, R>(
+    pub fn scope<'env, R, E: From<Error>>(
         &'env self,
-        work: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
-    ) -> Result<R> {
+        work: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R, E>,
+    ) -> Result<R, E> {
         /// Waits even if `work` unwinds.
         struct WaitAtEnd<'a>(&'a Stream);
         impl Drop for WaitAtEnd<'_> {

@@ -482,6 +482,19 @@ fn a_scope_waits_at_its_end_also_when_its_closure_fails() {
 }
 
 #[test]
+fn work_in_a_scope_fails_with_errors_of_its_own() {
+    let stream = devices()[0].stream().unwrap();
+    let buffer = stream.upload(&[1u8, 2]).unwrap();
+    let mut output = [0; 2];
+    let parsed = stream.scope(|scope| -> Result<u32, Box<dyn std::error::Error>> {
+        scope.copy_to_host(buffer.as_slice(), &mut output)?;
+        Ok("x".parse()?)
+    });
+    assert!(parsed.unwrap_err().is::<std::num::ParseIntError>());
+    assert_eq!(output, [1, 2]);
+}
+
+#[test]
 fn handles_drop_in_any_order_and_on_any_thread() {
     for device in devices() {
         let device = Device::open(&device.properties().selector).unwrap();

@@ -26,6 +26,29 @@
 //!   a tree in shared memory, the second reduces every 256 partials to one, and the third, a single block, adds up what is
 //!   left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
 //!
+//! Slices of a program that uses cudarc are lent for the time of a call
+//! ([`interop`](kernels_common::interop)):
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+//! use dot::Dot;
+//! use kernels_common::device::Device;
+//! use kernels_common::stream::Stream;
+//!
+//! # type Anything = Box<dyn std::error::Error>;
+//! # fn run(context: Arc<CudaContext>, theirs: Arc<CudaStream>) -> Result<(), Anything> {
+//! # let (x, y) = (theirs.clone_htod(&[1.0f32, 2.0, 3.0])?, theirs.clone_htod(&[4.0f32, 5.0, 6.0])?);
+//! # let mut out: CudaSlice<f32> = theirs.alloc_zeros(1)?;
+//! let device = Device::from_cudarc(context)?;
+//! let stream = Stream::from_cudarc(&device, theirs.clone())?;
+//! let mut dot = Dot::<f32>::new(&stream)?;
+//! stream.lend((&x, &y, &mut out), |(x, y, out)| dot.enqueue(x, y, out))?; // only launches
+//! assert_eq!(theirs.clone_dtoh(&out)?, [32.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Products and sums are in [`Element::Sum`]: halves are accumulated in `f32`, `i32` in `i64`; 64-bit integers wrap
 //! around. A NaN result is always the type's `NAN` constant. Sums start at +0, so that zeros of whichever sign add up to
 //! +0.
