@@ -3,8 +3,9 @@
 //! The module is private and its items are only nameable here: [`Arguments`] is sealed.
 
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::{Slice, SliceMut};
+use crate::module::Kernel;
 use crate::stream::Stream;
 
 /// What an argument is, for the check against the kernel's parameter.
@@ -44,10 +45,36 @@ impl Argument {
     }
 }
 
+/// Where an argument goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The kernel that is launched.
+    pub kernel: &'a Kernel,
+    /// The argument's place in the list.
+    pub index: usize,
+}
+
+impl Place<'_> {
+    /// The argument for memory at `address` of `stream`, which must be the kernel's.
+    #[inline]
+    fn pointer(self, stream: &Stream, address: u64) -> Result<Argument> {
+        if stream == self.kernel.stream() { Ok(Argument::pointer(address)) } else { Err(self.foreign(stream)) }
+    }
+
+    #[cold]
+    fn foreign(self, stream: &Stream) -> Error {
+        let Place { kernel, index } = self;
+        match kernel.stream().device().check(stream.device(), || format!("argument {index} of `{}`", kernel.name())) {
+            Ok(()) => Error::ArgumentStream { kernel: kernel.name().to_owned(), index },
+            Err(error) => error,
+        }
+    }
+}
+
 /// What can be an argument.
 pub trait ToArgument {
-    /// The argument for a launch on `stream`, if its memory belongs to it.
-    fn to_argument(&self, stream: &Stream) -> Result<Argument>;
+    /// The argument, if its memory belongs to the stream of the launch.
+    fn to_argument(&self, place: Place<'_>) -> Result<Argument>;
 }
 
 /// A tuple of arguments.
@@ -55,30 +82,28 @@ pub trait Tuple {
     /// An array of as many arguments as the tuple has.
     type Array: AsRef<[Argument]>;
 
-    /// The arguments for a launch on `stream`.
-    fn to_arguments(&self, stream: &Stream) -> Result<Self::Array>;
+    /// The arguments for a launch of `kernel`.
+    fn to_arguments(&self, kernel: &Kernel) -> Result<Self::Array>;
 }
 
 impl<T: Element> ToArgument for T {
     #[inline]
-    fn to_argument(&self, _: &Stream) -> Result<Argument> {
+    fn to_argument(&self, _: Place<'_>) -> Result<Argument> {
         Ok(Argument::scalar(*self))
     }
 }
 
 impl<T> ToArgument for Slice<'_, T> {
     #[inline]
-    fn to_argument(&self, stream: &Stream) -> Result<Argument> {
-        self.check(stream, "a kernel argument")?;
-        Ok(Argument::pointer(self.address()))
+    fn to_argument(&self, place: Place<'_>) -> Result<Argument> {
+        place.pointer(self.stream(), self.address())
     }
 }
 
 impl<T> ToArgument for SliceMut<'_, T> {
     #[inline]
-    fn to_argument(&self, stream: &Stream) -> Result<Argument> {
-        self.check(stream, "a kernel argument")?;
-        Ok(Argument::pointer(self.address()))
+    fn to_argument(&self, place: Place<'_>) -> Result<Argument> {
+        place.pointer(self.stream(), self.address())
     }
 }
 
@@ -92,8 +117,8 @@ macro_rules! tuple {
         impl<$($name: ToArgument),*> Tuple for ($($name,)*) {
             type Array = [Argument; $count];
             #[inline]
-            fn to_arguments(&self, _stream: &Stream) -> Result<[Argument; $count]> {
-                Ok([$(self.$index.to_argument(_stream)?),*])
+            fn to_arguments(&self, _kernel: &Kernel) -> Result<[Argument; $count]> {
+                Ok([$(self.$index.to_argument(Place { kernel: _kernel, index: $index })?),*])
             }
         }
     };

@@ -212,6 +212,18 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// An argument of a launch belongs to another stream than the kernel.
+    #[error(
+        "stream mismatch: argument {index} of `{kernel}` (the first is 0) belongs to another stream than the kernel. Allocate \
+         it on that stream, or call `move_to(&stream)` on its buffer first"
+    )]
+    ArgumentStream {
+        /// The kernel.
+        kernel: String,
+        /// Which argument; the first is 0.
+        index: usize,
+    },
+
     /// Something of another [`Device`](crate::device::Device) than the operation's.
     #[error(
         "device mismatch: {what} belongs to another `Device` than the operation. Two calls of `Device::open` make two \
@@ -415,7 +427,7 @@ mod tests {
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 25] = [
+        let table: [(Error, &[&str]); 26] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -447,6 +459,7 @@ mod tests {
             ),
             (Error::ElementSize { size: 3, supported: "1 and 2 bytes" }, &["3 bytes", "1 and 2 bytes", "Use a type"]),
             (Error::StreamMismatch { what: "x" }, &["x belongs to another stream", "move_to"]),
+            (Error::ArgumentStream { kernel: name("k"), index: 2 }, &["argument 2 of `k`", "move_to"]),
             (Error::DeviceMismatch { what: name("x") }, &["x belongs to another `Device`", "open it once"]),
             (Error::ContextMismatch { what: "the view", device: name("sim") }, &["the view", "`sim`", "from_cudarc"]),
             (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),

@@ -201,6 +201,7 @@ impl Kernel {
 
     /// The stream that it launches on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -229,7 +230,7 @@ impl Kernel {
     /// device, before the driver is asked.
     ///
     /// # Errors
-    /// [`Error::ArgumentMismatch`], [`Error::StreamMismatch`] for memory of another stream, [`Error::InvalidLaunch`],
+    /// [`Error::ArgumentMismatch`], [`Error::ArgumentStream`] for memory of another stream, [`Error::InvalidLaunch`],
     /// [`Error::CooperativeTooLarge`]. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a GPU
     /// they appear when the stream is waited for.
     ///
@@ -238,7 +239,7 @@ impl Kernel {
     /// are [`SliceMut`](crate::memory::SliceMut), and ends.
     #[inline]
     pub unsafe fn launch(&self, config: LaunchConfig, arguments: impl Arguments) -> Result<()> {
-        let arguments = arguments.to_arguments(&self.stream)?;
+        let arguments = arguments.to_arguments(self)?;
         // SAFETY: the caller answers for what the kernel does.
         unsafe { self.launch_with(config, arguments.as_ref()) }
     }

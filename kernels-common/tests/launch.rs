@@ -117,8 +117,11 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_is_called() {
             assert!(text.contains("argument 1 is a slice, parameter 1 is no pointer"), "{text}");
             let text = message(kernel.launch(config, (x.as_slice(), 1u64, 2u32)));
             assert!(text.contains("parameter 2 is a float") && text.contains("u64 pointer, u64, f32"), "{text}");
-            let foreign = kernel.launch(config, (elsewhere.as_slice(), 1u64, 2.0f32));
-            assert!(matches!(foreign, Err(Error::StreamMismatch { .. })));
+            let foreign = kernel.launch(config, (elsewhere.as_slice(), 1u64, 2.0f32)).unwrap_err();
+            assert!(foreign.to_string().contains("argument 0 of `scale`"), "{foreign}");
+            assert!(matches!(foreign, Error::ArgumentStream { index: 0, .. }), "{foreign:?}");
+            let foreign = kernel.launch(config, (x.as_slice(), elsewhere.as_slice(), 2.0f32)).unwrap_err();
+            assert!(matches!(foreign, Error::ArgumentStream { index: 1, .. }), "{foreign:?}");
             kernel.launch(LaunchConfig::linear(0, 256), (x.as_slice(), 1u64, 2.0f32)).unwrap();
         }
         assert_eq!(x.download().unwrap(), [1.0]);
