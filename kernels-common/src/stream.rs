@@ -310,7 +310,7 @@ impl<'scope> CopyScope<'scope, '_> {
     /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], an error of the driver.
     pub fn copy_to_device<T: Pod>(&self, from: &'scope [T], to: SliceMut<'_, T>) -> Result<()> {
         to.check(self.stream, "the destination")?;
-        let bytes = to.check_len(from.len(), "the source")?;
+        let bytes = to.bytes_beside(from.len(), "the source")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -325,7 +325,7 @@ impl<'scope> CopyScope<'scope, '_> {
     /// As [`CopyScope::copy_to_device`].
     pub fn copy_to_host<T: Pod>(&self, from: Slice<'_, T>, to: &'scope mut [T]) -> Result<()> {
         from.check(self.stream, "the source")?;
-        let bytes = from.check_len(to.len(), "the destination")?;
+        let bytes = from.bytes_beside(to.len(), "the destination")?;
         if bytes == 0 {
             return Ok(());
         }

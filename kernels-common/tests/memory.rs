@@ -277,6 +277,11 @@ fn ranges_are_checked() {
         assert_eq!(buffer.slice(1..=2).unwrap().download().unwrap(), [2, 3]);
         assert!(buffer.slice(3..).unwrap().is_empty());
         assert!(matches!(buffer.as_slice_mut().split_at(4), Err(Error::OutOfRange { .. })));
+        buffer.as_slice().check_len(3, "x").unwrap();
+        let expected = |what| Err(Error::LengthMismatch { what, expected: 2, found: 3 });
+        let text = |result: Result<()>| result.unwrap_err().to_string();
+        assert_eq!(text(buffer.as_slice().check_len(2, "x")), text(expected("x")));
+        assert_eq!(text(buffer.as_slice_mut().check_len(2, "z")), text(expected("z")));
         let (mut first, second) = buffer.as_slice_mut().split_at(1).unwrap();
         assert!(matches!(first.copy_from_slice(second.as_slice()), Err(Error::LengthMismatch { .. })));
         assert!(matches!(first.copy_from(&[]), Err(Error::LengthMismatch { .. })));

@@ -213,12 +213,8 @@ fn start<T: Element>(
     x.check(stream, "x")?;
     y.check(stream, "y")?;
     out.check(stream, "the output")?;
-    if x.len() != y.len() {
-        return Err(Error::LengthMismatch { what: "y", expected: x.len(), found: y.len() });
-    }
-    if out.len() != 1 {
-        return Err(Error::LengthMismatch { what: "the output", expected: 1, found: out.len() });
-    }
+    y.check_len(x.len(), "y")?;
+    out.check_len(1, "the output")?;
     if x.is_empty() {
         return out.fill_zero();
     }

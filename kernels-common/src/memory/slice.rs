@@ -59,6 +59,11 @@ fn foreign(theirs: &Stream, stream: &Stream, what: &'static str) -> Error {
     }
 }
 
+#[inline]
+fn equal_lengths(expected: usize, found: usize, what: &'static str) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+}
+
 macro_rules! common {
     ($slice:ident) => {
         impl<'a, T> $slice<'a, T> {
@@ -100,11 +105,18 @@ macro_rules! common {
                 if self.stream == stream { Ok(()) } else { Err(foreign(self.stream, stream, what)) }
             }
 
-            /// The size in bytes, if `other` (of which `what` is the name) has as many elements.
-            pub(crate) fn check_len(&self, other: usize, what: &'static str) -> Result<u64> {
-                if other != self.len {
-                    return Err(Error::LengthMismatch { what, expected: self.len, found: other });
-                }
+            /// Refuses any other length than `expected`; `what` names the slice.
+            ///
+            /// # Errors
+            /// [`Error::LengthMismatch`].
+            #[inline]
+            pub fn check_len(&self, expected: usize, what: &'static str) -> Result<()> {
+                equal_lengths(expected, self.len, what)
+            }
+
+            /// The size in bytes, if the host's `other` (of which `what` is the name) has as many elements.
+            pub(crate) fn bytes_beside(&self, other: usize, what: &'static str) -> Result<u64> {
+                equal_lengths(self.len, other, what)?;
                 byte_size::<T>(self.len)
             }
         }
@@ -129,7 +141,7 @@ impl<'a, T: Pod> Slice<'a, T> {
     /// # Errors
     /// [`Error::LengthMismatch`] unless `to` has as many elements; an error that earlier work met.
     pub fn copy_to(&self, to: &mut [T]) -> Result<()> {
-        let bytes = self.check_len(to.len(), "the destination")?;
+        let bytes = self.bytes_beside(to.len(), "the destination")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -192,7 +204,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// # Errors
     /// [`Error::LengthMismatch`] unless `from` has as many elements; an error that earlier work met.
     pub fn copy_from(&mut self, from: &[T]) -> Result<()> {
-        let bytes = self.check_len(from.len(), "the source")?;
+        let bytes = self.bytes_beside(from.len(), "the source")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -209,7 +221,8 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], an error of the driver.
     pub fn copy_from_slice(&mut self, from: Slice<'_, T>) -> Result<()> {
         from.check(self.stream, "the source")?;
-        let bytes = self.check_len(from.len, "the source")?;
+        from.check_len(self.len, "the source")?;
+        let bytes = byte_size::<T>(self.len)?;
         if bytes == 0 {
             return Ok(());
         }
