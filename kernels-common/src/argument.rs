@@ -2,6 +2,8 @@
 //!
 //! The module is private and its items are only nameable here: [`Arguments`] is sealed.
 
+use half::{bf16, f16};
+
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::memory::{Slice, SliceMut};
@@ -72,6 +74,12 @@ impl Place<'_> {
 }
 
 /// What can be an argument.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a kernel",
+    label = "neither a number nor a slice",
+    note = "pass memory as `buffer.as_slice()` or `buffer.as_slice_mut()`, lengths as `u64` (`x.len() as u64`), and \
+            numbers as `f32 f64 f16 bf16 i32 u32 i64 u64`"
+)]
 pub trait ToArgument {
     /// The argument, if its memory belongs to the stream of the launch.
     fn to_argument(&self, place: Place<'_>) -> Result<Argument>;
@@ -86,12 +94,19 @@ pub trait Tuple {
     fn to_arguments(&self, kernel: &Kernel) -> Result<Self::Array>;
 }
 
-impl<T: Element> ToArgument for T {
-    #[inline]
-    fn to_argument(&self, _: Place<'_>) -> Result<Argument> {
-        Ok(Argument::scalar(*self))
-    }
+// One by one, so that the compiler's message for other types speaks of arguments and not of elements.
+macro_rules! number {
+    ($($type:ident)*) => {$(
+        impl ToArgument for $type {
+            #[inline]
+            fn to_argument(&self, _: Place<'_>) -> Result<Argument> {
+                Ok(Argument::scalar(*self))
+            }
+        }
+    )*};
 }
+
+number!(f32 f64 f16 bf16 i32 u32 i64 u64);
 
 impl<T> ToArgument for Slice<'_, T> {
     #[inline]
@@ -108,6 +123,11 @@ impl<T> ToArgument for SliceMut<'_, T> {
 }
 
 /// The arguments of a kernel: a tuple of scalars (any [`Element`]), [`Slice`]s and [`SliceMut`]s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of kernel arguments",
+    label = "not a tuple of at most 12 arguments",
+    note = "pass a tuple, also of one argument: `(x.as_slice(),)`"
+)]
 pub trait Arguments: Tuple {}
 
 impl<T: Tuple> Arguments for T {}
