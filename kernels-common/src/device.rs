@@ -128,7 +128,8 @@ impl Device {
     /// Opens a device:
     ///
     /// - `auto`: what the environment variable `KERNELS_DEVICE` names; without it the first GPU, else the simulator.
-    ///   [`Device::fallback_reason`] then says why no GPU was taken;
+    ///   [`Device::fallback_reason`] then says why no GPU was taken. A build without the simulator gives that reason as the
+    ///   error;
     /// - `cuda` or `cuda:N`: that GPU;
     /// - `sim`, or `sim:OPTION=VALUE,…`: the simulator, see [`SimOptions`].
     ///
@@ -155,14 +156,17 @@ impl Device {
     fn open_any() -> Result<Device> {
         match Self::open_named(&Selector::Cuda(0)) {
             Ok(device) => Ok(device),
-            Err(reason) => {
-                let mut device = Self::open_named(&Selector::Sim(SimOptions::default()))?;
-                if let Some(inner) = Arc::get_mut(&mut device.inner) {
-                    inner.fallback = Some(reason.to_string());
-                }
-                Ok(device)
-            }
+            Err(reason) => Self::instead(reason, Self::open_named(&Selector::Sim(SimOptions::default()))),
         }
+    }
+
+    /// The simulator instead of a GPU that cannot be had for `reason`, which is also the error where there is none.
+    fn instead(reason: Error, simulator: Result<Device>) -> Result<Device> {
+        let Ok(mut device) = simulator else { return Err(reason) };
+        if let Some(inner) = Arc::get_mut(&mut device.inner) {
+            inner.fallback = Some(reason.to_string());
+        }
+        Ok(device)
     }
 
     fn open_named(selector: &Selector) -> Result<Device> {
@@ -260,5 +264,18 @@ impl Device {
 impl PartialEq for Device {
     fn eq(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_simulator_the_reason_why_there_is_no_gpu_is_told() {
+        let disabled = || Err(Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" });
+        assert!(matches!(Device::instead(Error::StubDriver, disabled()), Err(Error::StubDriver)));
+        let device = Device::instead(Error::StubDriver, Device::open("sim")).unwrap();
+        assert_eq!(device.fallback_reason(), Some(&*Error::StubDriver.to_string()));
     }
 }

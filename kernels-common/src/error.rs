@@ -26,14 +26,22 @@ impl fmt::Display for MemoryKind {
     }
 }
 
+/// Whether this build has the simulator.
+const SIMULATOR: bool = cfg!(feature = "sim");
+
+/// The end of the advice where there is no GPU.
+fn or_simulate(simulator: bool) -> &'static str {
+    if simulator { ", or open the device `sim`" } else { " (this build leaves out the simulator: feature `sim`)" }
+}
+
 /// Everything that can go wrong, each with what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The driver library could not be loaded.
     #[error(
-        "no CUDA driver: the library {library} could not be loaded. Install an NVIDIA driver to use a GPU, \
-         or open the device `sim` to use the simulator"
+        "no CUDA driver: the library {library} could not be loaded. Install an NVIDIA driver to use a GPU{}",
+        or_simulate(SIMULATOR)
     )]
     NoDriver {
         /// The names that were tried.
@@ -43,15 +51,15 @@ pub enum Error {
     /// The driver library is the toolkit's link-time stub.
     #[error(
         "the CUDA driver library that was found is a stub, which only serves for linking. Take the toolkit's `stubs` \
-         folder out of LD_LIBRARY_PATH so that the real libcuda is found, or open the device `sim`"
+         folder out of LD_LIBRARY_PATH so that the real libcuda is found{}",
+        or_simulate(SIMULATOR)
     )]
     StubDriver,
 
     /// The driver is older than this crate supports.
     #[error(
-        "the CUDA driver is too old: it supports CUDA {}.{}, and {}.{} is needed. Update the NVIDIA driver, or open \
-         the device `sim`",
-        found.0, found.1, needed.0, needed.1
+        "the CUDA driver is too old: it supports CUDA {}.{}, and {}.{} is needed. Update the NVIDIA driver{}",
+        found.0, found.1, needed.0, needed.1, or_simulate(SIMULATOR)
     )]
     DriverTooOld {
         /// CUDA version that the driver supports: major, minor.
@@ -61,7 +69,7 @@ pub enum Error {
     },
 
     /// The driver lacks a function although its version says otherwise.
-    #[error("the CUDA driver lacks `{function}`. Update or reinstall the NVIDIA driver, or open the device `sim`")]
+    #[error("the CUDA driver lacks `{function}`. Update or reinstall the NVIDIA driver{}", or_simulate(SIMULATOR))]
     DriverIncomplete {
         /// The missing function.
         function: &'static str,
@@ -69,10 +77,11 @@ pub enum Error {
 
     /// There is no such GPU.
     #[error(
-        "no device `{wanted}`: {}. `Device::list()` shows what there is; the device `sim` is always there",
+        "no device `{wanted}`: {}. `Device::list()` shows what there is{}",
         match found { 0 => "there is no GPU here (is CUDA_VISIBLE_DEVICES set?)".to_owned(),
                       1 => "there is one GPU, cuda:0".to_owned(),
-                      n => format!("there are {n} GPUs, cuda:0 to cuda:{}", n - 1) }
+                      n => format!("there are {n} GPUs, cuda:0 to cuda:{}", n - 1) },
+        if SIMULATOR { "; the device `sim` is always there" } else { "" }
     )]
     NoDevice {
         /// The selector that was asked for.
@@ -423,6 +432,14 @@ fn misfit(rows: usize, columns: usize, pitch: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_simulator_is_advised_where_there_is_one() {
+        assert!(or_simulate(true).contains("open the device `sim`"));
+        assert!(!or_simulate(false).contains("open") && or_simulate(false).contains("feature `sim`"));
+        let error = Error::NoDriver { library: "libcuda.so.1".to_owned() }.to_string();
+        assert!(error.ends_with(or_simulate(cfg!(feature = "sim"))), "{error}");
+    }
 
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
