@@ -145,7 +145,8 @@ fn no_driver_library() {
         return;
     }
     let folder = TempDir::new().unwrap();
-    run_child("no_driver_library", folder.path()).expect("NoDriver", "Install an NVIDIA driver");
+    let advice = "libcuda.so.1 (or libcuda.so) could not be loaded. Install an NVIDIA driver";
+    run_child("no_driver_library", folder.path()).expect("NoDriver", advice);
 }
 
 #[test]
