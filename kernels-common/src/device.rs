@@ -81,6 +81,14 @@ pub struct Properties {
 }
 
 impl Properties {
+    /// The device as the subject of a sentence.
+    pub(crate) fn subject(&self) -> String {
+        match self.backend {
+            BackendKind::Cuda => self.name.clone(),
+            BackendKind::Sim => format!("the {}", self.name),
+        }
+    }
+
     /// The bandwidth of the memory bus in bytes per second: clock × 2 (double data rate) × width / 8. `None` where
     /// there is no bus, as on the simulator.
     ///

@@ -157,17 +157,14 @@ pub enum Error {
     },
 
     /// A sub-range that does not lie within its slice.
-    #[error(
-        "range {start}..{end} does not lie within a slice of {len} elements. Neither end may lie past {len}, nor the start \
-         past the end"
-    )]
+    #[error("{what} does not lie within {len} {unit}. Neither end may lie past {len}, nor the start past the end")]
     OutOfRange {
-        /// First element of the range.
-        start: usize,
-        /// One past its last element.
-        end: usize,
-        /// Elements in the slice.
+        /// The range as it was asked for, such as `the range 2..=7`.
+        what: String,
+        /// How many there are.
         len: usize,
+        /// Of what, such as `elements of type f32`, or `rows`.
+        unit: String,
     },
 
     /// A matrix that does not fit its slice, or whose rows overlap.
@@ -267,7 +264,8 @@ pub enum Error {
 
     /// A launch that breaks a limit of the device or of the kernel.
     #[error(
-        "cannot launch `{kernel}`: {limit} is {asked}, and the maximum is {maximum}. Change the launch configuration"
+        "cannot launch `{kernel}`: {limit} is {asked}, and {} {maximum}. Change the launch configuration",
+        if *asked == 0 { "must be from 1 to" } else { "the maximum is" }
     )]
     InvalidLaunch {
         /// The kernel.
@@ -465,7 +463,10 @@ mod tests {
             ),
             (Error::TooLarge { what: "the side", asked: 9, maximum: 8 }, &["the side is 9", "at most 8", "Split"]),
             (Error::LengthMismatch { what: "y", expected: 3, found: 4 }, &["y has 4", "3 are needed", "Pass a slice"]),
-            (Error::OutOfRange { start: 1, end: 5, len: 4 }, &["1..5", "4 elements", "may lie past 4"]),
+            (
+                Error::OutOfRange { what: name("the range 1..5"), len: 4, unit: name("elements of type f32") },
+                &["the range 1..5 does", "4 elements of type f32", "may lie past 4"],
+            ),
             (
                 Error::MatrixShape { rows: 3, columns: 4, pitch: 5, len: 13 },
                 &["3 rows", "4 columns", "pitch of 5", "13 elements", "takes 14. Pass a slice"],

@@ -118,7 +118,13 @@ fn check_target(outline: &Outline, device: &Properties) -> Result<()> {
         reason: format!(
             "target {name} is for compute capability {}.{} and later, and {} has {}.{}: compile the kernel for sm_{}{} or \
              less",
-            needed.0, needed.1, device.name, has.0, has.1, has.0, has.1
+            needed.0,
+            needed.1,
+            device.subject(),
+            has.0,
+            has.1,
+            has.0,
+            has.1
         ),
         target: name,
     })
@@ -282,7 +288,7 @@ impl Kernel {
             let device = self.stream.device().properties();
             if !device.cooperative_launch {
                 return Err(Error::Unsupported {
-                    device: device.name.clone(),
+                    device: device.subject(),
                     what: "cooperative launches",
                     instead: "Launch the kernel once for each part between two grid barriers",
                 });

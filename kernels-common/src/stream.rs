@@ -86,7 +86,7 @@ impl Stream {
             return Ok(());
         }
         Err(Error::Unsupported {
-            device: device.name.clone(),
+            device: device.subject(),
             what: "unified memory on a stream that was made elsewhere (no concurrent managed access)",
             instead: "Use a stream of `Device::stream` for it, or pinned memory",
         })
@@ -247,7 +247,7 @@ impl Stream {
         }
         let views = self.inner.host_views.lock().unwrap_or_else(PoisonError::into_inner);
         if *views > 0 {
-            return Err(Error::HostAccess { device: device.name.clone() });
+            return Err(Error::HostAccess { device: device.subject() });
         }
         work(self.backend(), self.raw())
     }
@@ -255,7 +255,7 @@ impl Stream {
     /// Refuses a foreign stream whose work is being recorded into a graph.
     pub(crate) fn check_not_captured(&self) -> Result<()> {
         if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
-            let device = self.device().properties().name.clone();
+            let device = self.device().properties().subject();
             return Err(Error::Unsupported {
                 device,
                 what: "work on a stream that somebody else is capturing",

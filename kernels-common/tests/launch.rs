@@ -174,7 +174,7 @@ fn shapes_past_a_limit_name_the_limit() {
         assert!(launch(LaunchConfig::linear(1, 1025)).contains("the block along x is 1025, and the maximum is 1024"));
         assert!(launch(LaunchConfig::new([1; 3], [64, 32, 1])).contains("threads of a block is 2048"));
         assert!(launch(LaunchConfig::new([1, 65_536, 1], [1; 3])).contains("grid along y is 65536"));
-        assert!(launch(LaunchConfig::linear(1, 0)).contains("threads of a block (at least 1) is 0"));
+        assert!(launch(LaunchConfig::linear(1, 0)).contains("threads of a block is 0, and must be from 1 to 1024"));
         let shared = LaunchConfig::linear(1, 1).shared::<f64>(1 << 20).unwrap();
         assert!(launch(shared).contains("shared memory of a block in bytes is 8388608"));
         assert!(matches!(LaunchConfig::linear(1, 1).shared::<f64>(u32::MAX), Err(Error::TooLarge { .. })));

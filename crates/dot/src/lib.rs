@@ -57,7 +57,7 @@ mod three_stage;
 
 use kernels_common::canonical;
 use kernels_common::element::Element;
-use kernels_common::error::{Error, Result};
+use kernels_common::error::Result;
 use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
 use kernels_common::module::Ptx;
 use kernels_common::order;
@@ -168,7 +168,7 @@ impl<T: Element> Dot<T> {
     /// it grows when a call needs more than any call before.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`OutOfMemory`](kernels_common::error::Error::OutOfMemory).
     pub fn reserve(&mut self, n: usize) -> Result<()> {
         match &mut self.plan {
             Plan::Canonical(plan) => plan.reserve(n as u64),
@@ -180,8 +180,9 @@ impl<T: Element> Dot<T> {
     /// zero.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths and `out` has one element;
-    /// [`Error::StreamMismatch`]; [`Error::TooLarge`] if the variant cannot plan so many elements.
+    /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `x` and `y` have equal lengths and `out` has
+    /// one element; [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
+    /// [`TooLarge`](kernels_common::error::Error::TooLarge) if the variant cannot plan so many elements.
     pub fn enqueue<'a>(
         &mut self,
         x: impl Into<Slice<'a, T>>,
@@ -234,7 +235,7 @@ fn start<T: Element>(
 /// The dot product of `x` and `y` on the host, with the bits of [`Variant::Canonical`]. Uses several threads.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths.
+/// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `x` and `y` have equal lengths.
 ///
 /// ```
 /// assert_eq!(dot::canonical(&[1.0f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// |---|---|---|
 /// | `seed` | a number that shuffles the order of blocks, warps and paths | in order |
 /// | `sms` | multiprocessors it has, from 1 to 1024 | 8 |
-/// | `cc` | compute capability, such as `7.5` or `9.0` | 7.5 |
+/// | `cc` | compute capability from 5.0 to 12.1, such as `7.5` or `9.0` | 7.5 |
 /// | `check` | `all`, or `bounds`: addresses only | `all` |
 /// | `memory` | bytes of device memory | 16 GiB |
 /// | `managed` | `concurrent`, or `exclusive` for a device whose kernels and host must not use unified memory at the same time | `concurrent` |
@@ -133,7 +133,10 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
         "cc" => {
             let capability =
                 value.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-            options.capability = capability.ok_or_else(|| format!("cc={value} is not of the form 7.5"))?;
+            options.capability = match capability.ok_or_else(|| format!("cc={value} is not of the form 7.5"))? {
+                capability if ((5, 0)..=(12, 1)).contains(&capability) && capability.1 < 10 => capability,
+                _ => return Err(format!("cc={value} is not a compute capability from 5.0 to 12.1")),
+            }
         }
         "check" => {
             let (initialised, barriers) = match value {
@@ -144,7 +147,13 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
             options.check_initialised = initialised;
             options.check_barriers = barriers;
         }
-        "memory" => options.memory = number()?,
+        "memory" => {
+            options.memory = match value.parse() {
+                Ok(0) => return Err("memory=0 leaves no memory to use".to_owned()),
+                Ok(bytes) => bytes,
+                Err(_) => return Err(format!("`{value}` is not a number of bytes, for option `memory`")),
+            }
+        }
         "managed" => {
             options.concurrent_managed_access = match value {
                 "concurrent" => true,
@@ -210,6 +219,11 @@ mod tests {
             ("sim:seed=x", "not a number"),
             ("sim:sms=0", "between 1 and 1024"),
             ("sim:cc=9", "form 7.5"),
+            ("sim:cc=99.0", "cc=99.0 is not a compute capability from 5.0 to 12.1"),
+            ("sim:cc=7.50", "from 5.0 to 12.1"),
+            ("sim:cc=12.2", "from 5.0 to 12.1"),
+            ("sim:memory=0", "no memory to use"),
+            ("sim:memory=1GiB", "`1GiB` is not a number of bytes"),
             ("sim:check=some", "neither all nor bounds"),
             ("sim:managed=1", "neither concurrent nor exclusive"),
             ("sim:cooperative=maybe", "neither yes nor no"),

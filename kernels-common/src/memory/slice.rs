@@ -9,19 +9,44 @@ use super::byte_size;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
-/// The start and length of `range` within `len` elements.
-pub(super) fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+/// The start and length of `range` within `len` of what `unit` names.
+pub(super) fn resolve(
+    range: &impl RangeBounds<usize>,
+    len: usize,
+    unit: impl FnOnce() -> String,
+) -> Result<(usize, usize)> {
     let start = match range.start_bound() {
-        Bound::Included(&start) => start,
-        Bound::Excluded(&start) => start.saturating_add(1),
-        Bound::Unbounded => 0,
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&start) => start.checked_add(1),
+        Bound::Unbounded => Some(0),
     };
     let end = match range.end_bound() {
-        Bound::Included(&end) => end.saturating_add(1),
-        Bound::Excluded(&end) => end,
-        Bound::Unbounded => len,
+        Bound::Included(&end) => end.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
     };
-    if start <= end && end <= len { Ok((start, end - start)) } else { Err(Error::OutOfRange { start, end, len }) }
+    match start.zip(end) {
+        Some((start, end)) if start <= end && end <= len => Ok((start, end - start)),
+        _ => Err(Error::OutOfRange { what: format!("the range {}", written(range)), len, unit: unit() }),
+    }
+}
+
+fn elements<T>() -> String {
+    format!("elements of type {}", std::any::type_name::<T>())
+}
+
+/// A range as it is written in Rust.
+fn written(range: &impl RangeBounds<usize>) -> String {
+    let start = match range.start_bound() {
+        Bound::Included(start) => start.to_string(),
+        Bound::Excluded(start) => format!("{start} (excluded)"),
+        Bound::Unbounded => String::new(),
+    };
+    match range.end_bound() {
+        Bound::Included(end) => format!("{start}..={end}"),
+        Bound::Excluded(end) => format!("{start}..{end}"),
+        Bound::Unbounded => format!("{start}.."),
+    }
 }
 
 /// A shared borrow of `len` elements that the device can read.
@@ -132,7 +157,7 @@ impl<'a, T: Pod> Slice<'a, T> {
     /// # Errors
     /// [`Error::OutOfRange`].
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
-        let (start, len) = resolve(&range, self.len)?;
+        let (start, len) = resolve(&range, self.len, elements::<T>)?;
         Ok(Slice::new(self.stream, self.address + byte_size::<T>(start)?, len))
     }
 
@@ -170,7 +195,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// # Errors
     /// [`Error::OutOfRange`].
     pub fn slice_mut(self, range: impl RangeBounds<usize>) -> Result<SliceMut<'a, T>> {
-        let (start, len) = resolve(&range, self.len)?;
+        let (start, len) = resolve(&range, self.len, elements::<T>)?;
         Ok(SliceMut::new(self.stream, self.address + byte_size::<T>(start)?, len))
     }
 
@@ -180,7 +205,8 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// [`Error::OutOfRange`] if there are fewer.
     pub fn split_at(self, middle: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
         if middle > self.len {
-            return Err(Error::OutOfRange { start: 0, end: middle, len: self.len });
+            let what = format!("the place to split, {middle},");
+            return Err(Error::OutOfRange { what, len: self.len, unit: elements::<T>() });
         }
         let second = self.address + byte_size::<T>(middle)?;
         let rest = self.len - middle;
