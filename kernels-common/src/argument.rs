@@ -2,9 +2,12 @@
 //!
 //! The module is private and its items are only nameable here: [`Arguments`] is sealed.
 
+use half::{bf16, f16};
+
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::{Slice, SliceMut};
+use crate::module::Kernel;
 use crate::stream::Stream;
 
 /// What an argument is, for the check against the kernel's parameter.
@@ -44,10 +47,42 @@ impl Argument {
     }
 }
 
+/// Where an argument goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The kernel that is launched.
+    pub kernel: &'a Kernel,
+    /// The argument's place in the list.
+    pub index: usize,
+}
+
+impl Place<'_> {
+    /// The argument for memory at `address` of `stream`, which must be the kernel's.
+    #[inline]
+    fn pointer(self, stream: &Stream, address: u64) -> Result<Argument> {
+        if stream == self.kernel.stream() { Ok(Argument::pointer(address)) } else { Err(self.foreign(stream)) }
+    }
+
+    #[cold]
+    fn foreign(self, stream: &Stream) -> Error {
+        let Place { kernel, index } = self;
+        match kernel.stream().device().check(stream.device(), || format!("argument {index} of `{}`", kernel.name())) {
+            Ok(()) => Error::ArgumentStream { kernel: kernel.name().to_owned(), index },
+            Err(error) => error,
+        }
+    }
+}
+
 /// What can be an argument.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a kernel",
+    label = "neither a number nor a slice",
+    note = "pass memory as `buffer.as_slice()` or `buffer.as_slice_mut()`, lengths as `u64` (`x.len() as u64`), and \
+            numbers as `f32 f64 f16 bf16 i32 u32 i64 u64`"
+)]
 pub trait ToArgument {
-    /// The argument for a launch on `stream`, if its memory belongs to it.
-    fn to_argument(&self, stream: &Stream) -> Result<Argument>;
+    /// The argument, if its memory belongs to the stream of the launch.
+    fn to_argument(&self, place: Place<'_>) -> Result<Argument>;
 }
 
 /// A tuple of arguments.
@@ -55,34 +90,44 @@ pub trait Tuple {
     /// An array of as many arguments as the tuple has.
     type Array: AsRef<[Argument]>;
 
-    /// The arguments for a launch on `stream`.
-    fn to_arguments(&self, stream: &Stream) -> Result<Self::Array>;
+    /// The arguments for a launch of `kernel`.
+    fn to_arguments(&self, kernel: &Kernel) -> Result<Self::Array>;
 }
 
-impl<T: Element> ToArgument for T {
-    #[inline]
-    fn to_argument(&self, _: &Stream) -> Result<Argument> {
-        Ok(Argument::scalar(*self))
-    }
+// One by one, so that the compiler's message for other types speaks of arguments and not of elements.
+macro_rules! number {
+    ($($type:ident)*) => {$(
+        impl ToArgument for $type {
+            #[inline]
+            fn to_argument(&self, _: Place<'_>) -> Result<Argument> {
+                Ok(Argument::scalar(*self))
+            }
+        }
+    )*};
 }
+
+number!(f32 f64 f16 bf16 i32 u32 i64 u64);
 
 impl<T> ToArgument for Slice<'_, T> {
     #[inline]
-    fn to_argument(&self, stream: &Stream) -> Result<Argument> {
-        self.check(stream, "a kernel argument")?;
-        Ok(Argument::pointer(self.address()))
+    fn to_argument(&self, place: Place<'_>) -> Result<Argument> {
+        place.pointer(self.stream(), self.address())
     }
 }
 
 impl<T> ToArgument for SliceMut<'_, T> {
     #[inline]
-    fn to_argument(&self, stream: &Stream) -> Result<Argument> {
-        self.check(stream, "a kernel argument")?;
-        Ok(Argument::pointer(self.address()))
+    fn to_argument(&self, place: Place<'_>) -> Result<Argument> {
+        place.pointer(self.stream(), self.address())
     }
 }
 
 /// The arguments of a kernel: a tuple of scalars (any [`Element`]), [`Slice`]s and [`SliceMut`]s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of kernel arguments",
+    label = "not a tuple of at most 12 arguments",
+    note = "pass a tuple, also of one argument: `(x.as_slice(),)`"
+)]
 pub trait Arguments: Tuple {}
 
 impl<T: Tuple> Arguments for T {}
@@ -92,8 +137,8 @@ macro_rules! tuple {
         impl<$($name: ToArgument),*> Tuple for ($($name,)*) {
             type Array = [Argument; $count];
             #[inline]
-            fn to_arguments(&self, _stream: &Stream) -> Result<[Argument; $count]> {
-                Ok([$(self.$index.to_argument(_stream)?),*])
+            fn to_arguments(&self, _kernel: &Kernel) -> Result<[Argument; $count]> {
+                Ok([$(self.$index.to_argument(Place { kernel: _kernel, index: $index })?),*])
             }
         }
     };

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ptx_sim::Counters;
 
 pub use selector::SimOptions;
-use selector::{Selector, parse};
+use selector::{Selector, parse, parse_variable};
 
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::module::LoadedModule;
 use crate::stream::Stream;
 
@@ -81,6 +81,14 @@ pub struct Properties {
 }
 
 impl Properties {
+    /// The device as the subject of a sentence.
+    pub(crate) fn subject(&self) -> String {
+        match self.backend {
+            BackendKind::Cuda => self.name.clone(),
+            BackendKind::Sim => format!("the {}", self.name),
+        }
+    }
+
     /// The bandwidth of the memory bus in bytes per second: clock × 2 (double data rate) × width / 8. `None` where
     /// there is no bus, as on the simulator.
     ///
@@ -128,20 +136,22 @@ impl Device {
     /// Opens a device:
     ///
     /// - `auto`: what the environment variable `KERNELS_DEVICE` names; without it the first GPU, else the simulator.
-    ///   [`Device::fallback_reason`] then says why no GPU was taken;
+    ///   [`Device::fallback_reason`] then says why no GPU was taken. A build without the simulator gives that reason as the
+    ///   error;
     /// - `cuda` or `cuda:N`: that GPU;
     /// - `sim`, or `sim:OPTION=VALUE,…`: the simulator, see [`SimOptions`].
     ///
+    /// Each call makes a device of its own, also of one GPU, whose streams, buffers and events do not mix with those of
+    /// another call ([`Error::DeviceMismatch`]): open it once and clone it.
+    ///
     /// # Errors
-    /// [`BadSelector`](crate::error::Error::BadSelector) for a text that is none of these. For a named GPU that cannot
-    /// be had, the reason: [`NoDriver`](crate::error::Error::NoDriver),
-    /// [`StubDriver`](crate::error::Error::StubDriver), [`DriverTooOld`](crate::error::Error::DriverTooOld),
-    /// [`NoDevice`](crate::error::Error::NoDevice) or another error of the driver. A named device is never
-    /// replaced by another.
+    /// [`Error::BadSelector`] for a text that is none of these. For a named GPU that cannot be had, the reason:
+    /// [`Error::NoDriver`], [`Error::StubDriver`], [`Error::DriverTooOld`], [`Error::NoDevice`] or another error of the
+    /// driver. A named device is never replaced by another.
     pub fn open(selector: &str) -> Result<Device> {
         match parse(selector)? {
             Selector::Auto => match std::env::var(Self::SELECTOR_VARIABLE) {
-                Ok(named) if !named.is_empty() => match parse(&named)? {
+                Ok(named) if !named.is_empty() => match parse_variable(Self::SELECTOR_VARIABLE, &named)? {
                     Selector::Auto => Self::open_any(),
                     selector => Self::open_named(&selector),
                 },
@@ -154,14 +164,17 @@ impl Device {
     fn open_any() -> Result<Device> {
         match Self::open_named(&Selector::Cuda(0)) {
             Ok(device) => Ok(device),
-            Err(reason) => {
-                let mut device = Self::open_named(&Selector::Sim(SimOptions::default()))?;
-                if let Some(inner) = Arc::get_mut(&mut device.inner) {
-                    inner.fallback = Some(reason.to_string());
-                }
-                Ok(device)
-            }
+            Err(reason) => Self::instead(reason, Self::open_named(&Selector::Sim(SimOptions::default()))),
         }
+    }
+
+    /// The simulator instead of a GPU that cannot be had for `reason`, which is also the error where there is none.
+    fn instead(reason: Error, simulator: Result<Device>) -> Result<Device> {
+        let Ok(mut device) = simulator else { return Err(reason) };
+        if let Some(inner) = Arc::get_mut(&mut device.inner) {
+            inner.fallback = Some(reason.to_string());
+        }
+        Ok(device)
     }
 
     fn open_named(selector: &Selector) -> Result<Device> {
@@ -171,12 +184,12 @@ impl Device {
             Selector::Cuda(ordinal) => Ok(Self::new(crate::backend::cuda::Cuda::open(*ordinal)?)),
             #[cfg(not(feature = "cuda"))]
             Selector::Cuda(ordinal) => {
-                Err(crate::error::Error::BackendDisabled { wanted: format!("cuda:{ordinal}"), feature: "cuda" })
+                Err(Error::BackendDisabled { wanted: format!("cuda:{ordinal}"), feature: "cuda" })
             }
             #[cfg(feature = "sim")]
             Selector::Sim(options) => Ok(Self::new(crate::backend::sim::Sim::open(options))),
             #[cfg(not(feature = "sim"))]
-            Selector::Sim(_) => Err(crate::error::Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" }),
+            Selector::Sim(_) => Err(Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" }),
         }
     }
 
@@ -233,6 +246,11 @@ impl Device {
         self.inner.backend.take_counters()
     }
 
+    /// Refuses another device; `what` names what belongs to it.
+    pub(crate) fn check(&self, other: &Device, what: impl FnOnce() -> String) -> Result<()> {
+        if self == other { Ok(()) } else { Err(Error::DeviceMismatch { what: what() }) }
+    }
+
     /// A module from the cache, or loaded by `load` and put there.
     pub(crate) fn cached_module(
         &self,
@@ -254,5 +272,18 @@ impl Device {
 impl PartialEq for Device {
     fn eq(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_simulator_the_reason_why_there_is_no_gpu_is_told() {
+        let disabled = || Err(Error::BackendDisabled { wanted: "sim".to_owned(), feature: "sim" });
+        assert!(matches!(Device::instead(Error::StubDriver, disabled()), Err(Error::StubDriver)));
+        let device = Device::instead(Error::StubDriver, Device::open("sim")).unwrap();
+        assert_eq!(device.fallback_reason(), Some(&*Error::StubDriver.to_string()));
     }
 }

@@ -6,16 +6,16 @@ use bytemuck::Pod;
 /// The 16-bit element types, of the crate `half` 2.
 pub use half::{bf16, f16};
 
-mod sealed {
-    pub trait Sealed {}
-}
+use crate::argument::ToArgument;
 
 /// A type that kernels compute on: `f32 f64 f16 bf16 i32 u32 i64 u64`.
 ///
 /// Sums and products of elements are accumulated in [`Element::Sum`], which is wide enough that the accumulator
 /// itself does not saturate: halves and `f32` add up in `f32`, `i32` in `i64`, `u32` in `u64`. 64-bit integers
 /// stay 64 bits wide and wrap around on overflow, on every device.
-pub trait Element: sealed::Sealed + Pod + PartialEq + PartialOrd + Debug + Display + Default + Send + Sync {
+///
+/// Each can be an argument of a kernel. The trait is sealed.
+pub trait Element: ToArgument + Pod + PartialEq + PartialOrd + Debug + Display + Default + Send + Sync {
     /// The type of a sum or a dot product of such elements.
     type Sum: Accumulator;
 
@@ -183,7 +183,6 @@ macro_rules! element {
         $type:ident, $sum:ident, float: $float:literal, limits: $limits:expr,
         $widen:expr, $narrow:expr, $from:expr, $to:expr
     ) => {
-        impl sealed::Sealed for $type {}
         impl Element for $type {
             type Sum = $sum;
             const NAME: &'static str = stringify!($type);

@@ -26,14 +26,22 @@ impl fmt::Display for MemoryKind {
     }
 }
 
+/// Whether this build has the simulator.
+const SIMULATOR: bool = cfg!(feature = "sim");
+
+/// The end of the advice where there is no GPU.
+fn or_simulate(simulator: bool) -> &'static str {
+    if simulator { ", or open the device `sim`" } else { " (this build leaves out the simulator: feature `sim`)" }
+}
+
 /// Everything that can go wrong, each with what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The driver library could not be loaded.
     #[error(
-        "no CUDA driver: the library {library} could not be loaded. Install an NVIDIA driver to use a GPU, \
-         or open the device `sim` to use the simulator"
+        "no CUDA driver: the library {library} could not be loaded. Install an NVIDIA driver to use a GPU{}",
+        or_simulate(SIMULATOR)
     )]
     NoDriver {
         /// The names that were tried.
@@ -43,15 +51,15 @@ pub enum Error {
     /// The driver library is the toolkit's link-time stub.
     #[error(
         "the CUDA driver library that was found is a stub, which only serves for linking. Take the toolkit's `stubs` \
-         folder out of LD_LIBRARY_PATH so that the real libcuda is found, or open the device `sim`"
+         folder out of LD_LIBRARY_PATH so that the real libcuda is found{}",
+        or_simulate(SIMULATOR)
     )]
     StubDriver,
 
     /// The driver is older than this crate supports.
     #[error(
-        "the CUDA driver is too old: it supports CUDA {}.{}, and {}.{} is needed. Update the NVIDIA driver, or open \
-         the device `sim`",
-        found.0, found.1, needed.0, needed.1
+        "the CUDA driver is too old: it supports CUDA {}.{}, and {}.{} is needed. Update the NVIDIA driver{}",
+        found.0, found.1, needed.0, needed.1, or_simulate(SIMULATOR)
     )]
     DriverTooOld {
         /// CUDA version that the driver supports: major, minor.
@@ -61,7 +69,7 @@ pub enum Error {
     },
 
     /// The driver lacks a function although its version says otherwise.
-    #[error("the CUDA driver lacks `{function}`. Update or reinstall the NVIDIA driver, or open the device `sim`")]
+    #[error("the CUDA driver lacks `{function}`. Update or reinstall the NVIDIA driver{}", or_simulate(SIMULATOR))]
     DriverIncomplete {
         /// The missing function.
         function: &'static str,
@@ -69,10 +77,11 @@ pub enum Error {
 
     /// There is no such GPU.
     #[error(
-        "no device `{wanted}`: {}. `Device::list()` shows what there is; the device `sim` is always there",
+        "no device `{wanted}`: {}. `Device::list()` shows what there is{}",
         match found { 0 => "there is no GPU here (is CUDA_VISIBLE_DEVICES set?)".to_owned(),
                       1 => "there is one GPU, cuda:0".to_owned(),
-                      n => format!("there are {n} GPUs, cuda:0 to cuda:{}", n - 1) }
+                      n => format!("there are {n} GPUs, cuda:0 to cuda:{}", n - 1) },
+        if SIMULATOR { "; the device `sim` is always there" } else { "" }
     )]
     NoDevice {
         /// The selector that was asked for.
@@ -148,17 +157,14 @@ pub enum Error {
     },
 
     /// A sub-range that does not lie within its slice.
-    #[error(
-        "range {start}..{end} does not lie within a slice of {len} elements. Neither end may lie past {len}, nor the start \
-         past the end"
-    )]
+    #[error("{what} does not lie within {len} {unit}. Neither end may lie past {len}, nor the start past the end")]
     OutOfRange {
-        /// First element of the range.
-        start: usize,
-        /// One past its last element.
-        end: usize,
-        /// Elements in the slice.
+        /// The range as it was asked for, such as `the range 2..=7`.
+        what: String,
+        /// How many there are.
         len: usize,
+        /// Of what, such as `elements of type f32`, or `rows`.
+        unit: String,
     },
 
     /// A matrix that does not fit its slice, or whose rows overlap.
@@ -212,6 +218,28 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// An argument of a launch belongs to another stream than the kernel.
+    #[error(
+        "stream mismatch: argument {index} of `{kernel}` (the first is 0) belongs to another stream than the kernel. Allocate \
+         it on that stream, or call `move_to(&stream)` on its buffer first"
+    )]
+    ArgumentStream {
+        /// The kernel.
+        kernel: String,
+        /// Which argument; the first is 0.
+        index: usize,
+    },
+
+    /// Something of another [`Device`](crate::device::Device) than the operation's.
+    #[error(
+        "device mismatch: {what} belongs to another `Device` than the operation. Two calls of `Device::open` make two \
+         devices, also of one GPU: open it once and clone the `Device`. Between devices, copy through the host"
+    )]
+    DeviceMismatch {
+        /// What belongs elsewhere.
+        what: String,
+    },
+
     /// Something of another CUDA context than the device's.
     #[error(
         "context mismatch: {what} does not belong to the CUDA context of the device `{device}`. Make the device from that \
@@ -236,7 +264,8 @@ pub enum Error {
 
     /// A launch that breaks a limit of the device or of the kernel.
     #[error(
-        "cannot launch `{kernel}`: {limit} is {asked}, and the maximum is {maximum}. Change the launch configuration"
+        "cannot launch `{kernel}`: {limit} is {asked}, and {} {maximum}. Change the launch configuration",
+        if *asked == 0 { "must be from 1 to" } else { "the maximum is" }
     )]
     InvalidLaunch {
         /// The kernel.
@@ -360,6 +389,10 @@ pub enum Error {
     },
 
     /// The simulator found a fault in a kernel.
+    ///
+    /// The stream goes on: later work runs, on memory as the fault left it. A GPU reports a fault as [`Error::Driver`] from a
+    /// call that waits or comes later, and from then on runs nothing in this process: every call fails with that error
+    /// until the process ends.
     #[error("{0}")]
     Fault(#[from] Box<ptx_sim::Fault>),
 
@@ -403,9 +436,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_simulator_is_advised_where_there_is_one() {
+        assert!(or_simulate(true).contains("open the device `sim`"));
+        assert!(!or_simulate(false).contains("open") && or_simulate(false).contains("feature `sim`"));
+        let error = Error::NoDriver { library: "libcuda.so.1".to_owned() }.to_string();
+        assert!(error.ends_with(or_simulate(cfg!(feature = "sim"))), "{error}");
+    }
+
+    #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 24] = [
+        let table: [(Error, &[&str]); 26] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -422,7 +463,10 @@ mod tests {
             ),
             (Error::TooLarge { what: "the side", asked: 9, maximum: 8 }, &["the side is 9", "at most 8", "Split"]),
             (Error::LengthMismatch { what: "y", expected: 3, found: 4 }, &["y has 4", "3 are needed", "Pass a slice"]),
-            (Error::OutOfRange { start: 1, end: 5, len: 4 }, &["1..5", "4 elements", "may lie past 4"]),
+            (
+                Error::OutOfRange { what: name("the range 1..5"), len: 4, unit: name("elements of type f32") },
+                &["the range 1..5 does", "4 elements of type f32", "may lie past 4"],
+            ),
             (
                 Error::MatrixShape { rows: 3, columns: 4, pitch: 5, len: 13 },
                 &["3 rows", "4 columns", "pitch of 5", "13 elements", "takes 14. Pass a slice"],
@@ -437,6 +481,8 @@ mod tests {
             ),
             (Error::ElementSize { size: 3, supported: "1 and 2 bytes" }, &["3 bytes", "1 and 2 bytes", "Use a type"]),
             (Error::StreamMismatch { what: "x" }, &["x belongs to another stream", "move_to"]),
+            (Error::ArgumentStream { kernel: name("k"), index: 2 }, &["argument 2 of `k`", "move_to"]),
+            (Error::DeviceMismatch { what: name("x") }, &["x belongs to another `Device`", "open it once"]),
             (Error::ContextMismatch { what: "the view", device: name("sim") }, &["the view", "`sim`", "from_cudarc"]),
             (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),
             (

@@ -6,8 +6,9 @@
 //! | `Arc<CudaContext>` | [`Device::from_cudarc`] | [`Device::to_cudarc`] |
 //! | `Arc<CudaStream>` | [`Stream::from_cudarc`] | [`Stream::to_cudarc`] |
 //! | `CudaSlice<T>`, by value | [`DeviceBuffer::from_cudarc`] | [`DeviceBuffer::into_cudarc`] |
-//! | `&CudaSlice<T>`, `CudaView` | [`Stream::lend`] | at the end of the closure |
-//! | `&mut CudaSlice<T>`, `CudaViewMut` | [`Stream::lend_mut`] | at the end of the closure |
+//! | `&CudaSlice<T>`, `&CudaView<T>`, to read | [`Stream::lend`] | at the end of the closure |
+//! | `&mut CudaSlice<T>`, `&mut CudaViewMut<T>`, to write | [`Stream::lend`] | at the end of the closure |
+//! | tuples of these | [`Stream::lend`] | at the end of the closure |
 //!
 //! [`Stream::cu_stream`] is the handle of any stream, for calls of the driver itself.
 //!
@@ -24,15 +25,13 @@
 //! let context = CudaContext::new(0)?;
 //! let theirs = context.new_stream()?;
 //! let x = theirs.clone_htod(&[1.0f32, 2.0, 3.0])?;
-//! let mut y = theirs.alloc_zeros::<f32>(3)?;
+//! let mut y = theirs.alloc_zeros::<f32>(8)?;
 //!
 //! // The kernels of these crates on the same context and the same stream.
 //! let device = Device::from_cudarc(context)?;
 //! let stream = Stream::from_cudarc(&device, theirs.clone())?;
-//! stream.lend(&x.as_view(), |x| {
-//!     stream.lend_mut(&mut y.as_view_mut(), |mut y| y.copy_from_slice(x)) // or a kernel
-//! })?;
-//! assert_eq!(theirs.clone_dtoh(&y)?, [1.0, 2.0, 3.0]);
+//! stream.lend((&x, &mut y.slice_mut(5..)), |(x, mut y)| y.copy_from_slice(x))?; // or `dot.enqueue(x, y, out)`
+//! assert_eq!(theirs.clone_dtoh(&y)?[5..], [1.0, 2.0, 3.0]);
 //!
 //! // A slice becomes a buffer, and a slice again.
 //! let mut buffer = kernels_common::memory::DeviceBuffer::from_cudarc(&stream, x)?;
@@ -48,6 +47,8 @@
 //! `12000`, says otherwise. What it cannot ask for is `dynamic-linking` or `static-linking`: this crate needs
 //! `dynamic-loading`, so that programs start without a driver.
 
+mod lend;
+
 use std::any::Any;
 use std::sync::Arc;
 
@@ -56,14 +57,16 @@ use bytemuck::Pod;
 /// dependency of its own that has to agree.
 pub use cudarc;
 use cudarc::driver::sys::{CUstream, CUstreamCaptureStatus};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 
 use crate::backend::RawStream;
 use crate::backend::cuda::{self, Cuda};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::{DeviceBuffer, Slice, SliceMut};
+use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
+
+pub use lend::Lend;
 
 impl Device {
     /// The GPU of a context. The context lives for as long as anything that is made from the device.
@@ -100,7 +103,11 @@ impl Device {
 
 impl Stream {
     /// A stream that was made with cudarc, and lives for as long as this one. Work of both sides happens in the order it
-    /// is given.
+    /// is given. Each call makes a stream of its own, whose buffers do not mix with those of another call
+    /// ([`Error::StreamMismatch`]), and of the given device alone: call it once and clone it.
+    ///
+    /// On a device without concurrent managed access it has no [`UnifiedBuffer`](crate::memory::UnifiedBuffer)s, because
+    /// what cudarc does with the stream cannot be held up while the host uses one.
     ///
     /// # Errors
     /// [`Error::ContextMismatch`] if it belongs to another context than `device`; [`Error::Unsupported`] for cudarc's
@@ -132,93 +139,35 @@ impl Stream {
     /// long as the stream lives.
     ///
     /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor capture it
-    /// into a graph while this crate gives it work.
+    /// into a graph while this crate gives it work, nor, without concurrent managed access, give it work while the host
+    /// uses a unified buffer of it.
     #[must_use]
     pub fn cu_stream(&self) -> Option<CUstream> {
         self.device().cuda().map(|_| cuda::stream(self.raw()))
     }
 
-    /// Lends a view of cudarc memory to this stream while `work` gives work to it.
+    /// Lends memory of cudarc's to this stream while `work` gives work to it: a reference to a slice or view, or a tuple
+    /// of up to eight. A shared reference becomes a [`Slice`](crate::memory::Slice), a unique one a
+    /// [`SliceMut`](crate::memory::SliceMut).
     ///
-    /// That work starts after everything that the view's own stream has been given before, and after tracked writes on
+    /// That work starts after everything that the memory's own stream has been given before, and after tracked writes on
     /// other cudarc streams. Whatever cudarc does with the memory later starts after that work, also if `work` panics.
     /// The host waits for nothing.
     ///
     /// Where event tracking is switched off (`disable_event_tracking`, which is `unsafe`), cudarc leaves it to its user to
-    /// order the streams other than the view's own; the same holds here.
+    /// order the streams other than the memory's own; the same holds here.
+    ///
+    /// `work` may fail with any error that an [`Error`] can become. Where nothing else says which, name it: `Ok::<_,
+    /// Error>(…)`.
     ///
     /// # Errors
-    /// [`Error::ContextMismatch`] if the view belongs to another context, the error of `work`, an error of the driver.
-    pub fn lend<T: Pod, R>(&self, view: &CudaView<'_, T>, work: impl FnOnce(Slice<'_, T>) -> Result<R>) -> Result<R> {
-        let loan = Loan::open(self, view.stream())?;
-        // The guard notes the read in cudarc's event when it is dropped, which also on a panic is before the loan ends.
-        let (address, guard) = view.device_ptr(&loan.here);
-        pending_error(&loan.here)?;
-        // The events that cudarc keeps with the memory may be those of a capture on a third stream.
-        check_not_captured(&loan.here)?;
-        let result = work(Slice::new(self, address, view.len()));
-        drop(guard);
-        loan.close(result)
-    }
-
-    /// Lends a view of cudarc memory to this stream, to write; otherwise as [`Stream::lend`].
-    ///
-    /// # Errors
-    /// As [`Stream::lend`].
-    pub fn lend_mut<T: Pod, R>(
+    /// [`Error::ContextMismatch`] if the memory belongs to another context, the error of `work`, an error of the driver.
+    pub fn lend<M: Lend, R, E: From<Error>>(
         &self,
-        view: &mut CudaViewMut<'_, T>,
-        work: impl FnOnce(SliceMut<'_, T>) -> Result<R>,
-    ) -> Result<R> {
-        let loan = Loan::open(self, view.stream())?;
-        let len = view.len();
-        let (address, guard) = view.device_ptr_mut(&loan.here);
-        pending_error(&loan.here)?;
-        check_not_captured(&loan.here)?;
-        let result = work(SliceMut::new(self, address, len));
-        drop(guard);
-        loan.close(result)
-    }
-}
-
-/// Memory of the stream `there` in use on the stream `here`. Its end is a fence, also when it is dropped by a panic.
-struct Loan {
-    here: Arc<CudaStream>,
-    there: Arc<CudaStream>,
-    ended: bool,
-}
-
-impl Loan {
-    fn open(stream: &Stream, there: &Arc<CudaStream>) -> Result<Loan> {
-        stream.device().check_context(there.context(), "the view")?;
-        let loan = Loan { here: seen_by_cudarc(stream, there.context()), there: Arc::clone(there), ended: false };
-        join(&loan.here, &loan.there)?;
-        Ok(loan)
-    }
-
-    /// Ends the loan and returns the result of the work, or the error that ending it met.
-    fn close<R>(mut self, result: Result<R>) -> Result<R> {
-        self.ended = true;
-        let ended = self.end();
-        let value = result?;
-        ended?;
-        Ok(value)
-    }
-
-    fn end(&self) -> Result<()> {
-        join(&self.there, &self.here).inspect_err(|_| {
-            // Without an event the host has to wait. If even that fails the device has stopped.
-            let _ = self.here.synchronize();
-        })
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        // By a panic, or where the work did not begin.
-        if !self.ended {
-            let _ = self.end();
-        }
+        memory: M,
+        work: impl for<'a> FnOnce(M::Slices<'a>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        memory.with(self, |places| work(M::slices(places, self)))
     }
 }
 

@@ -127,7 +127,7 @@ impl LaunchConfig {
         let too_large =
             |limit, asked, maximum| Err(Error::InvalidLaunch { kernel: kernel.to_owned(), limit, asked, maximum });
         match self.threads_per_block() {
-            0 => too_large("the number of threads of a block (at least 1)", 0, device.max_threads_per_block.into()),
+            0 => too_large("the number of threads of a block", 0, device.max_threads_per_block.into()),
             threads if threads > device.max_threads_per_block.into() => {
                 too_large("the number of threads of a block", threads, device.max_threads_per_block.into())
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptx_sim::ast::Type;
 use ptx_sim::ptx::{KernelSignature, Module as Outline, Param};
 
 use crate::argument::{Argument, ArgumentKind, Arguments};
@@ -25,9 +26,6 @@ struct LoadedKernel {
     raw: RawKernel,
     limits: KernelLimits,
     signature: KernelSignature,
-    /// Whether the PTX tells which parameters are pointers. That of older compilers does not; there only the sizes can be
-    /// compared.
-    marks_pointers: bool,
 }
 
 impl LoadedModule {
@@ -43,8 +41,7 @@ impl LoadedModule {
         let mut module = Self { backend: Arc::clone(backend), raw, kernels: Vec::with_capacity(kernels.len()) };
         for signature in signatures {
             let (raw, limits) = backend.kernel(module.raw, &signature.name)?;
-            let marks_pointers = signature.params.iter().any(|param| param.pointer);
-            module.kernels.push(LoadedKernel { raw, limits, signature, marks_pointers });
+            module.kernels.push(LoadedKernel { raw, limits, signature });
         }
         Ok(module)
     }
@@ -72,7 +69,13 @@ fn check_target(outline: &Outline, device: &Properties) -> Result<()> {
         reason: format!(
             "target {name} is for compute capability {}.{} and later, and {} has {}.{}: compile the kernel for sm_{}{} or \
              less",
-            needed.0, needed.1, device.name, has.0, has.1, has.0, has.1
+            needed.0,
+            needed.1,
+            device.subject(),
+            has.0,
+            has.1,
+            has.0,
+            has.1
         ),
         target: name,
     })
@@ -161,6 +164,7 @@ impl Kernel {
 
     /// The stream that it launches on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -189,16 +193,17 @@ impl Kernel {
     /// device, before the driver is asked.
     ///
     /// # Errors
-    /// [`Error::ArgumentMismatch`], [`Error::StreamMismatch`] for memory of another stream, [`Error::InvalidLaunch`],
+    /// [`Error::ArgumentMismatch`], [`Error::ArgumentStream`] for memory of another stream, [`Error::InvalidLaunch`],
     /// [`Error::CooperativeTooLarge`]. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a GPU
-    /// they appear when the stream is waited for.
+    /// they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on until the
+    /// process ends, whereas on the simulator it goes on.
     ///
     /// # Safety
     /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that
     /// are [`SliceMut`](crate::memory::SliceMut), and ends.
     #[inline]
     pub unsafe fn launch(&self, config: LaunchConfig, arguments: impl Arguments) -> Result<()> {
-        let arguments = arguments.to_arguments(&self.stream)?;
+        let arguments = arguments.to_arguments(self)?;
         // SAFETY: the caller answers for what the kernel does.
         unsafe { self.launch_with(config, arguments.as_ref()) }
     }
@@ -206,7 +211,7 @@ impl Kernel {
     /// The part of [`Kernel::launch`] that is the same for all types of arguments.
     unsafe fn launch_with(&self, config: LaunchConfig, arguments: &[Argument]) -> Result<()> {
         let kernel = self.loaded();
-        check_arguments(kernel, arguments)?;
+        check_arguments(&kernel.signature, arguments)?;
         if config.blocks() == 0 {
             return Ok(());
         }
@@ -240,7 +245,7 @@ impl Kernel {
             let device = self.stream.device().properties();
             if !device.cooperative_launch {
                 return Err(Error::Unsupported {
-                    device: device.name.clone(),
+                    device: device.subject(),
                     what: "cooperative launches",
                     instead: "Launch the kernel once for each part between two grid barriers",
                 });
@@ -258,9 +263,28 @@ impl Kernel {
     }
 }
 
+/// What the type of a parameter says about its values.
+enum Declared {
+    Float,
+    Integer,
+    /// Bits without a meaning, such as structures.
+    Bits,
+}
+
+impl Declared {
+    fn of(ty: Type) -> Declared {
+        match ty {
+            Type::F16 | Type::BF16 | Type::F32 | Type::F64 => Declared::Float,
+            Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::S8 | Type::S16 | Type::S32 | Type::S64 => {
+                Declared::Integer
+            }
+            _ => Declared::Bits,
+        }
+    }
+}
+
 /// Checks number, sizes and kinds of the arguments.
-fn check_arguments(kernel: &LoadedKernel, arguments: &[Argument]) -> Result<()> {
-    let LoadedKernel { signature, marks_pointers, .. } = kernel;
+fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Result<()> {
     let mismatch = |reason: String| {
         Err(Error::ArgumentMismatch {
             kernel: signature.name.to_string(),
@@ -280,14 +304,17 @@ fn check_arguments(kernel: &LoadedKernel, arguments: &[Argument]) -> Result<()> 
         if usize::from(argument.size) != param.size {
             return mismatch(format!("argument {index} is {}, parameter {index} has {} bytes", given(), param.size));
         }
-        if *marks_pointers && param.pointer != (argument.kind == ArgumentKind::Pointer) {
-            let expected = if param.pointer { "a pointer" } else { "no pointer" };
-            return mismatch(format!("argument {index} is {}, parameter {index} is {expected}", given()));
-        }
-        let is_float = matches!(param.ty, ptx_sim::ast::Type::F32 | ptx_sim::ast::Type::F64);
-        if is_float && argument.kind != ArgumentKind::Float {
-            return mismatch(format!("argument {index} is {}, parameter {index} is a float", given()));
-        }
+        let is_slice = argument.kind == ArgumentKind::Pointer;
+        // nvcc marks pointers for some targets only. Where it does not, those are known that the kernel plainly converts
+        // to an address, and another parameter may be a pointer too.
+        let expected = match Declared::of(param.ty) {
+            _ if param.pointer && !is_slice => "a pointer",
+            _ if signature.marks_pointers && is_slice && !param.pointer => "no pointer",
+            Declared::Float if argument.kind != ArgumentKind::Float => "a float",
+            Declared::Integer if argument.kind == ArgumentKind::Float => "an integer",
+            _ => continue,
+        };
+        return mismatch(format!("argument {index} is {}, parameter {index} is {expected}", given()));
     }
     Ok(())
 }

@@ -78,6 +78,20 @@ impl Stream {
         self.inner.raw
     }
 
+    /// Refuses unified memory on a foreign stream of a device where host and kernels must not use it at the same time:
+    /// somebody else may give that stream work while a host view is open, which nothing here could refuse.
+    pub(crate) fn check_unified(&self) -> Result<()> {
+        let device = self.device().properties();
+        if device.concurrent_managed_access || self.inner.foreign.is_none() {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            device: device.subject(),
+            what: "unified memory on a stream that was made elsewhere (no concurrent managed access)",
+            instead: "Use a stream of `Device::stream` for it, or pinned memory",
+        })
+    }
+
     /// The object that a foreign stream was made from.
     #[cfg(feature = "cuda")]
     pub(crate) fn foreign(&self) -> Option<&KeepAlive> {
@@ -130,19 +144,18 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has happened, without holding up the host.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an event of another device, and while somebody else captures the stream; an error of
-    /// the driver.
+    /// [`Error::DeviceMismatch`] for an event of another device; [`Error::Unsupported`] while somebody else captures the
+    /// stream; an error of the driver.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.check_not_captured()?;
-        if event.device != *self.device() {
-            let device = self.device().properties().name.clone();
-            return Err(Error::Unsupported {
-                device,
-                what: "waiting for an event of another device",
-                instead: "Let the host wait with `Event::synchronize`, and copy through the host",
-            });
-        }
+        self.device().check(&event.device, || "the event".to_owned())?;
         self.backend().wait(self.raw(), event.raw)
+    }
+
+    /// Makes later work on this stream wait for the work that `other` has already.
+    pub(crate) fn follow(&self, other: &Stream) -> Result<()> {
+        self.device().check(other.device(), || "the buffer".to_owned())?;
+        self.wait(&other.record()?)
     }
 
     /// Device memory for `len` elements, contents unspecified.
@@ -193,12 +206,15 @@ impl Stream {
     /// # Ok::<(), kernels_common::error::Error>(())
     /// ```
     ///
+    /// `work` may fail with any error that an [`Error`] can become. Where nothing else says which, name it: `Ok::<_,
+    /// Error>(…)`.
+    ///
     /// # Errors
     /// The error of `work`, else one that the stream met.
-    pub fn scope<'env, R>(
+    pub fn scope<'env, R, E: From<Error>>(
         &'env self,
-        work: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
-    ) -> Result<R> {
+        work: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R, E>,
+    ) -> Result<R, E> {
         /// Waits even if `work` unwinds.
         struct WaitAtEnd<'a>(&'a Stream);
         impl Drop for WaitAtEnd<'_> {
@@ -231,7 +247,7 @@ impl Stream {
         }
         let views = self.inner.host_views.lock().unwrap_or_else(PoisonError::into_inner);
         if *views > 0 {
-            return Err(Error::HostAccess { device: device.name.clone() });
+            return Err(Error::HostAccess { device: device.subject() });
         }
         work(self.backend(), self.raw())
     }
@@ -239,7 +255,7 @@ impl Stream {
     /// Refuses a foreign stream whose work is being recorded into a graph.
     pub(crate) fn check_not_captured(&self) -> Result<()> {
         if self.inner.foreign.is_some() && self.backend().is_capturing(self.raw())? {
-            let device = self.device().properties().name.clone();
+            let device = self.device().properties().subject();
             return Err(Error::Unsupported {
                 device,
                 what: "work on a stream that somebody else is capturing",
@@ -294,7 +310,7 @@ impl<'scope> CopyScope<'scope, '_> {
     /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], an error of the driver.
     pub fn copy_to_device<T: Pod>(&self, from: &'scope [T], to: SliceMut<'_, T>) -> Result<()> {
         to.check(self.stream, "the destination")?;
-        let bytes = to.check_len(from.len(), "the source")?;
+        let bytes = to.bytes_beside(from.len(), "the source")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -309,7 +325,7 @@ impl<'scope> CopyScope<'scope, '_> {
     /// As [`CopyScope::copy_to_device`].
     pub fn copy_to_host<T: Pod>(&self, from: Slice<'_, T>, to: &'scope mut [T]) -> Result<()> {
         from.check(self.stream, "the source")?;
-        let bytes = from.check_len(to.len(), "the destination")?;
+        let bytes = from.bytes_beside(to.len(), "the destination")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -339,17 +355,10 @@ impl Event {
     /// the simulation took.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an event of another device; an error that the work met, or of the driver.
+    /// [`Error::DeviceMismatch`] for an event of another device; an error that the work met, or of the driver.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
         // The handle of one device means nothing to another, whose driver would take it for a pointer.
-        if start.device != self.device {
-            let device = self.device.properties().name.clone();
-            return Err(Error::Unsupported {
-                device,
-                what: "measuring time from an event of another device",
-                instead: "Record both events on streams of one `Device`",
-            });
-        }
+        self.device.check(&start.device, || "the first event".to_owned())?;
         self.device.inner.backend.elapsed_ms(start.raw, self.raw)
     }
 }

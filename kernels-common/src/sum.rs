@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::{Slice, SliceMut};
 use crate::stream::Stream;
 
@@ -44,7 +44,8 @@ pub trait Sum<T: Element>: Debug + Send {
     /// call before.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::TooLarge`] if so many elements cannot be planned.
+    /// [`OutOfMemory`](crate::error::Error::OutOfMemory); [`TooLarge`](crate::error::Error::TooLarge) if so many elements
+    /// cannot be planned.
     fn reserve(&mut self, n: usize) -> Result<()> {
         let _ = n;
         Ok(())
@@ -60,14 +61,13 @@ pub trait Sum<T: Element>: Debug + Send {
     /// Starts computing the sum of `input` into the one element of `output`, and returns.
     ///
     /// # Errors
-    /// [`Error::StreamMismatch`]; [`Error::LengthMismatch`] unless `output` has one element; [`Error::TooLarge`] if so
-    /// many elements cannot be planned; [`Error::OutOfMemory`] if scratch memory has to grow and cannot.
+    /// [`StreamMismatch`](crate::error::Error::StreamMismatch); [`LengthMismatch`](crate::error::Error::LengthMismatch)
+    /// unless `output` has one element; [`TooLarge`](crate::error::Error::TooLarge) if so many elements cannot be planned;
+    /// [`OutOfMemory`](crate::error::Error::OutOfMemory) if scratch memory has to grow and cannot.
     fn enqueue(&mut self, input: Slice<'_, T>, mut output: SliceMut<'_, T::Sum>) -> Result<()> {
         input.check(self.stream(), "the input")?;
         output.check(self.stream(), "the output")?;
-        if output.len() != 1 {
-            return Err(Error::LengthMismatch { what: "the output", expected: 1, found: output.len() });
-        }
+        output.check_len(1, "the output")?;
         if input.is_empty() {
             return output.fill_zero();
         }

@@ -22,16 +22,23 @@ use crate::stream::Stream;
 /// If `KERNELS_DEVICE` names a device that cannot be opened: a test that was told to use it must not pass without.
 #[must_use]
 pub fn devices() -> &'static [Device] {
-    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let open = |selector: &str| Device::open(selector).unwrap_or_else(|error| panic!("{selector}: {error}"));
-        if std::env::var(Device::SELECTOR_VARIABLE).is_ok_and(|named| !named.is_empty()) {
-            return vec![open("auto")];
-        }
-        let mut devices: Vec<Device> = ["sim:sms=4", "sim:sms=3,seed=2026,cc=9.0"].map(open).into();
-        devices.extend((0..).map_while(|ordinal| Device::open(&format!("cuda:{ordinal}")).ok()));
-        devices
-    })
+    // A failure is kept too: the other tests, and a property test that looks for a smaller case, fail at once.
+    static DEVICES: OnceLock<Result<Vec<Device>, String>> = OnceLock::new();
+    DEVICES.get_or_init(open_devices).as_ref().unwrap_or_else(|reason| panic!("{reason}"))
+}
+
+fn open_devices() -> Result<Vec<Device>, String> {
+    let variable = Device::SELECTOR_VARIABLE;
+    if let Some(named) = std::env::var(variable).ok().filter(|named| !named.is_empty()) {
+        return match Device::open("auto") {
+            Ok(device) => Ok(vec![device]),
+            Err(error) => Err(format!("{variable}={named}: {error}")),
+        };
+    }
+    let open = |selector: &str| Device::open(selector).map_err(|error| format!("{selector}: {error}"));
+    let mut devices = vec![open("sim:sms=4")?, open("sim:sms=3,seed=2026,cc=9.0")?];
+    devices.extend((0..).map_while(|ordinal| Device::open(&format!("cuda:{ordinal}")).ok()));
+    Ok(devices)
 }
 
 /// The GPU for tests of what only a GPU has: the one that `KERNELS_DEVICE` names, or else the first. `None`, and a line
@@ -42,12 +49,13 @@ pub fn devices() -> &'static [Device] {
 #[must_use]
 pub fn gpu() -> Option<Device> {
     let named = std::env::var(Device::SELECTOR_VARIABLE).unwrap_or_default();
+    let named = named.trim();
     if named.starts_with("sim") {
         println!("skipped: {}={named}", Device::SELECTOR_VARIABLE);
         return None;
     }
     let is_named = named.starts_with("cuda");
-    match Device::open(if is_named { &named } else { "cuda" }) {
+    match Device::open(if is_named { named } else { "cuda" }) {
         Ok(device) => Some(device),
         Err(error) if is_named => panic!("{}={named}: {error}", Device::SELECTOR_VARIABLE),
         Err(error) => {

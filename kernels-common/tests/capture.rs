@@ -73,7 +73,7 @@ fn memory_of_a_captured_stream_is_not_shared() {
     let buffer = outside.upload(&[5u32]).unwrap();
     begin(&theirs);
     refused(outside.lend(&slice.as_view(), |_| Ok(())));
-    refused(outside.lend_mut(&mut slice.as_view_mut(), |_| Ok(())));
+    refused(outside.lend(&mut slice.as_view_mut(), |_| Ok(())));
     refused(buffer.into_cudarc(&theirs));
     // The stream outside has not become part of the capture.
     assert_eq!(outside.upload(&[6u32]).unwrap().download().unwrap(), [6]);

@@ -145,7 +145,8 @@ fn no_driver_library() {
         return;
     }
     let folder = TempDir::new().unwrap();
-    run_child("no_driver_library", folder.path()).expect("NoDriver", "Install an NVIDIA driver");
+    let advice = "libcuda.so.1 (or libcuda.so) could not be loaded. Install an NVIDIA driver";
+    run_child("no_driver_library", folder.path()).expect("NoDriver", advice);
 }
 
 #[test]
@@ -350,4 +351,33 @@ fn a_driver_that_fails_after_a_launch() {
     let [error, dropped] = report.of("work")[..] else { panic!("{}", report.0) };
     assert!(error.contains("CUDA error 700") && error.contains("on the device `sim`"), "{error}");
     assert_eq!(dropped, "dropped");
+}
+
+/// What the tests' devices are, and why there are none, is found out once.
+#[test]
+fn a_misspelt_variable_is_named() {
+    if std::env::var_os(CHILD).is_some() {
+        for selector in ["auto", "sim"] {
+            match Device::open(selector) {
+                Ok(device) => println!("{selector}> {}", device.properties().selector),
+                Err(error) => println!("{selector}> {error}"),
+            }
+        }
+        for _ in 0..2 {
+            let panic = std::panic::catch_unwind(testing::devices).unwrap_err();
+            println!("devices> {}", panic.downcast_ref::<String>().unwrap());
+            // SAFETY: there is no other thread but the one that waits for this test.
+            unsafe { std::env::set_var(Device::SELECTOR_VARIABLE, "sim") };
+        }
+        return;
+    }
+    let report = run("a_misspelt_variable_is_named", |child| child.env(Device::SELECTOR_VARIABLE, "Sim"));
+    let error = "cannot read the device selector `Sim`: there is no such kind of device; selectors are in lower case: \
+                 `sim` (from the environment variable KERNELS_DEVICE). Use `auto`";
+    let [auto] = report.of("auto")[..] else { panic!("{}", report.0) };
+    assert!(auto.starts_with(error), "{auto}");
+    assert_eq!(report.of("sim"), ["sim"]);
+    let [first, second] = report.of("devices")[..] else { panic!("{}", report.0) };
+    assert!(first.starts_with(&format!("KERNELS_DEVICE=Sim: {error}")), "{first}");
+    assert_eq!(first, second);
 }

@@ -178,13 +178,13 @@ fn slices_change_hands_without_a_copy() {
     for round in 0..20u32 {
         let mut slice = theirs.clone_htod(&[round]).unwrap();
         // Slow work there, then here, then there again, never waited for by the host.
-        theirs_first.lend_mut(&mut slice.as_view_mut(), |x| increment(&slow_there, x)).unwrap();
+        theirs_first.lend(&mut slice.as_view_mut(), |x| increment(&slow_there, x)).unwrap();
         let mut buffer = DeviceBuffer::from_cudarc(&ours, slice).unwrap();
         let address = buffer.as_slice().address();
         increment(&kernel, buffer.as_slice_mut()).unwrap();
         let mut slice = buffer.into_cudarc(&theirs).unwrap();
         theirs_first
-            .lend_mut(&mut slice.as_view_mut(), |x| {
+            .lend(&mut slice.as_view_mut(), |x| {
                 assert_eq!(x.address(), address);
                 increment(&slow_there, x)
             })
@@ -201,7 +201,7 @@ fn empty_slices_change_hands() {
     assert!(slice.is_empty());
     ours.lend(&slice.as_view(), |slice| {
         assert!(slice.is_empty());
-        Ok(())
+        Ok::<_, Error>(())
     })
     .unwrap();
     let buffer = DeviceBuffer::from_cudarc(&ours, slice).unwrap();
@@ -221,11 +221,11 @@ fn a_loan_waits_at_both_ends() {
     let mut x = theirs.clone_htod(&[0u32; 3]).unwrap();
     for round in 1..20 {
         // Written on a third stream first, which cudarc tracks by an event.
-        beside_here.lend_mut(&mut x.slice_mut(1..2), |x| increment(&slow_beside, x)).unwrap();
-        ours.lend_mut(&mut x.slice_mut(1..), |x| increment(&kernel, x)).unwrap();
+        beside_here.lend(&mut x.slice_mut(1..2), |x| increment(&slow_beside, x)).unwrap();
+        ours.lend(&mut x.slice_mut(1..), |x| increment(&kernel, x)).unwrap();
         // Read by cudarc on its stream and on the third.
         assert_eq!(theirs.clone_dtoh(&x).unwrap(), [0, 2 * round, 0]);
-        ours.lend_mut(&mut x.slice_mut(2..), |x| increment(&kernel, x)).unwrap();
+        ours.lend(&mut x.slice_mut(2..), |x| increment(&kernel, x)).unwrap();
         assert_eq!(beside.clone_dtoh(&x).unwrap(), [0, 2 * round, 1]);
         theirs.memcpy_htod(&[0u32], &mut x.slice_mut(2..)).unwrap();
     }
@@ -263,7 +263,7 @@ fn a_loan_between_two_objects_of_one_context() {
     let beside = context.new_stream().unwrap();
     let mut x = theirs.clone_htod(&[0u32]).unwrap();
     for round in 1..20 {
-        ours.lend_mut(&mut x.as_view_mut(), |x| increment(&kernel, x)).unwrap();
+        ours.lend(&mut x.as_view_mut(), |x| increment(&kernel, x)).unwrap();
         assert_eq!(beside.clone_dtoh(&x).unwrap(), [round]);
     }
 }
@@ -276,14 +276,14 @@ fn a_loan_ends_with_a_fence_when_its_work_panics_or_fails() {
     let mut x = theirs.clone_htod(&[0u32]).unwrap();
     for round in 0..10 {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            ours.lend_mut(&mut x.as_view_mut(), |x| -> Result<()> {
+            ours.lend(&mut x.as_view_mut(), |x| -> Result<()> {
                 increment(&kernel, x)?;
                 panic!("on purpose");
             })
         }));
         assert!(panicked.is_err());
         assert_eq!(theirs.clone_dtoh(&x).unwrap(), [2 * round + 1]);
-        let failed = ours.lend_mut(&mut x.as_view_mut(), |x| {
+        let failed = ours.lend(&mut x.as_view_mut(), |x| {
             increment(&kernel, x)?;
             Err::<(), _>(Error::StreamMismatch { what: "a test" })
         });
@@ -307,11 +307,11 @@ fn the_fences_of_a_loan_do_not_need_event_tracking() {
     let kernel = slow_increment(&ours);
     let mut x = theirs.clone_htod(&[0u32]).unwrap();
     for round in 0..20 {
-        theirs_here.lend_mut(&mut x.as_view_mut(), |x| increment(&slow_there, x)).unwrap();
-        ours.lend_mut(&mut x.as_view_mut(), |x| increment(&kernel, x)).unwrap();
+        theirs_here.lend(&mut x.as_view_mut(), |x| increment(&slow_there, x)).unwrap();
+        ours.lend(&mut x.as_view_mut(), |x| increment(&kernel, x)).unwrap();
         assert_eq!(theirs.clone_dtoh(&x).unwrap(), [3 * round + 2]);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            ours.lend_mut(&mut x.as_view_mut(), |x| -> Result<()> {
+            ours.lend(&mut x.as_view_mut(), |x| -> Result<()> {
                 increment(&kernel, x)?;
                 panic!("on purpose");
             })
@@ -330,4 +330,40 @@ fn lent_slices_belong_to_the_borrowing_stream() {
     let error = ours.lend(&x.as_view(), |x| y.as_slice_mut().copy_from_slice(x)).unwrap_err();
     assert!(matches!(error, Error::StreamMismatch { .. }), "{error:?}");
     assert_eq!(ours.lend(&x.slice(1..), |x| x.download()).unwrap(), [2.0, 3.0]);
+}
+
+#[test]
+fn several_slices_are_lent_at_once_and_work_fails_with_errors_of_its_own() {
+    type Anything = Box<dyn std::error::Error>;
+    let Some(Theirs { context, stream: theirs, device }) = theirs() else { return };
+    let (ours, beside) = (device.stream().unwrap(), context.new_stream().unwrap());
+    let kernel = slow_increment(&ours);
+    let x = theirs.clone_htod(&[1u32, 2, 3]).unwrap();
+    let z = beside.clone_htod(&[10u32]).unwrap();
+    let mut y = theirs.alloc_zeros::<u32>(4).unwrap();
+    for _ in 0..10 {
+        let (mut left, mut right) = y.split_at_mut(1);
+        let lengths = ours
+            .lend((&x, &z.as_view(), &mut left, &mut right), |(x, z, mut left, mut right)| {
+                right.copy_from_slice(x)?;
+                left.copy_from_slice(z)?;
+                increment(&kernel, left)?;
+                Ok::<_, Anything>((x.len(), z.len()))
+            })
+            .unwrap();
+        assert_eq!(lengths, (3, 1));
+        assert_eq!(theirs.clone_dtoh(&y).unwrap(), [11, 1, 2, 3]);
+        theirs.memset_zeros(&mut y).unwrap();
+    }
+    let failed = ours.lend((&x, &mut y), |(_, y)| {
+        increment(&kernel, y)?;
+        "x".parse::<u32>().map_err(Anything::from)
+    });
+    assert!(failed.unwrap_err().is::<std::num::ParseIntError>());
+    // The loan ended with a fence all the same.
+    assert_eq!(theirs.clone_dtoh(&y).unwrap(), [1, 0, 0, 0]);
+    let theirs = second_context(&context).new_stream().unwrap();
+    let elsewhere = theirs.clone_htod(&[1u32]).unwrap();
+    let refused = ours.lend((&x, &elsewhere), |_| -> Result<()> { unreachable!() });
+    assert!(matches!(refused, Err(Error::ContextMismatch { .. })));
 }

@@ -117,11 +117,44 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_is_called() {
             assert!(text.contains("argument 1 is a slice, parameter 1 is no pointer"), "{text}");
             let text = message(kernel.launch(config, (x.as_slice(), 1u64, 2u32)));
             assert!(text.contains("parameter 2 is a float") && text.contains("u64 pointer, u64, f32"), "{text}");
-            let foreign = kernel.launch(config, (elsewhere.as_slice(), 1u64, 2.0f32));
-            assert!(matches!(foreign, Err(Error::StreamMismatch { .. })));
+            let foreign = kernel.launch(config, (elsewhere.as_slice(), 1u64, 2.0f32)).unwrap_err();
+            assert!(foreign.to_string().contains("argument 0 of `scale`"), "{foreign}");
+            assert!(matches!(foreign, Error::ArgumentStream { index: 0, .. }), "{foreign:?}");
+            let foreign = kernel.launch(config, (x.as_slice(), elsewhere.as_slice(), 2.0f32)).unwrap_err();
+            assert!(matches!(foreign, Error::ArgumentStream { index: 1, .. }), "{foreign:?}");
             kernel.launch(LaunchConfig::linear(0, 256), (x.as_slice(), 1u64, 2.0f32)).unwrap();
         }
         assert_eq!(x.download().unwrap(), [1.0]);
+    }
+}
+
+#[test]
+fn slices_and_numbers_are_told_apart_where_the_compiler_marks_no_pointers() {
+    /// Made by nvcc: `vector_add(x, y, z, n)`, all of 8 bytes.
+    const NVCC: &str = include_str!("../ptx-sim/tests/ptx/kernels.ptx");
+    assert!(!NVCC.contains(".ptr"));
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let [add] = module::load_text(&stream, "kernels.ptx", NVCC, ["vector_add"]).unwrap();
+        let x = stream.upload(&[1.0f32, 2.0]).unwrap();
+        let mut z = stream.alloc_zeros::<f32>(2).unwrap();
+        let config = LaunchConfig::linear(1, 32);
+        let message = |result: Result<()>| match result {
+            Err(error @ Error::ArgumentMismatch { .. }) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        // SAFETY: all have 2 elements; what does not fit is not launched.
+        unsafe {
+            add.launch(config, (x.as_slice(), x.as_slice(), z.as_slice_mut(), 2u64)).unwrap();
+            let text = message(add.launch(config, (x.as_slice(), x.as_slice(), 2u64, z.as_slice_mut())));
+            assert!(text.contains("argument 2 is an integer of 8 bytes, parameter 2 is a pointer"), "{text}");
+            assert!(text.contains("(u64 pointer, u64 pointer, u64 pointer, u64)"), "{text}");
+            let text = message(add.launch(config, (2u64, x.as_slice(), z.as_slice_mut(), x.as_slice())));
+            assert!(text.contains("argument 0 is an integer of 8 bytes, parameter 0 is a pointer"), "{text}");
+            let text = message(add.launch(config, (x.as_slice(), x.as_slice(), z.as_slice_mut(), 2.0f64)));
+            assert!(text.contains("argument 3 is a float of 8 bytes, parameter 3 is an integer"), "{text}");
+        }
+        assert_eq!(z.download().unwrap(), [2.0, 4.0]);
     }
 }
 
@@ -141,7 +174,7 @@ fn shapes_past_a_limit_name_the_limit() {
         assert!(launch(LaunchConfig::linear(1, 1025)).contains("the block along x is 1025, and the maximum is 1024"));
         assert!(launch(LaunchConfig::new([1; 3], [64, 32, 1])).contains("threads of a block is 2048"));
         assert!(launch(LaunchConfig::new([1, 65_536, 1], [1; 3])).contains("grid along y is 65536"));
-        assert!(launch(LaunchConfig::linear(1, 0)).contains("threads of a block (at least 1) is 0"));
+        assert!(launch(LaunchConfig::linear(1, 0)).contains("threads of a block is 0, and must be from 1 to 1024"));
         let shared = LaunchConfig::linear(1, 1).shared::<f64>(1 << 20).unwrap();
         assert!(launch(shared).contains("shared memory of a block in bytes is 8388608"));
         assert!(matches!(LaunchConfig::linear(1, 1).shared::<f64>(u32::MAX), Err(Error::TooLarge { .. })));

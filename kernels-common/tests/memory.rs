@@ -269,14 +269,27 @@ fn ranges_are_checked() {
     for device in devices() {
         let stream = device.stream().unwrap();
         let mut buffer = stream.upload(&[1u8, 2, 3]).unwrap();
-        assert!(matches!(buffer.slice(..4), Err(Error::OutOfRange { start: 0, end: 4, len: 3 })));
-        #[allow(clippy::reversed_empty_ranges)]
-        let reversed = buffer.slice(2..1);
-        assert!(matches!(reversed, Err(Error::OutOfRange { start: 2, end: 1, len: 3 })));
-        assert!(matches!(buffer.slice(..=usize::MAX), Err(Error::OutOfRange { .. })));
+        let refused = |result: Result<Slice<'_, u8>>, range: &str| match result {
+            Err(Error::OutOfRange { what, len: 3, unit }) => {
+                assert_eq!((what, &*unit), (format!("the range {range}"), "elements of type u8"));
+            }
+            other => panic!("{range}: {other:?}"),
+        };
+        refused(buffer.slice(..4), "..4");
+        refused(buffer.slice(4..), "4..");
+        refused(buffer.slice(0..=3), "0..=3");
+        #[allow(clippy::reversed_empty_ranges, reason = "the one that is refused")]
+        refused(buffer.slice(2..1), "2..1");
+        refused(buffer.slice(..=usize::MAX), "..=18446744073709551615");
         assert_eq!(buffer.slice(1..=2).unwrap().download().unwrap(), [2, 3]);
         assert!(buffer.slice(3..).unwrap().is_empty());
-        assert!(matches!(buffer.as_slice_mut().split_at(4), Err(Error::OutOfRange { .. })));
+        let split = buffer.as_slice_mut().split_at(4).unwrap_err().to_string();
+        assert!(split.starts_with("the place to split, 4, does not lie within 3 elements of type u8."), "{split}");
+        buffer.as_slice().check_len(3, "x").unwrap();
+        let expected = |what| Err(Error::LengthMismatch { what, expected: 2, found: 3 });
+        let text = |result: Result<()>| result.unwrap_err().to_string();
+        assert_eq!(text(buffer.as_slice().check_len(2, "x")), text(expected("x")));
+        assert_eq!(text(buffer.as_slice_mut().check_len(2, "z")), text(expected("z")));
         let (mut first, second) = buffer.as_slice_mut().split_at(1).unwrap();
         assert!(matches!(first.copy_from_slice(second.as_slice()), Err(Error::LengthMismatch { .. })));
         assert!(matches!(first.copy_from(&[]), Err(Error::LengthMismatch { .. })));
@@ -373,17 +386,84 @@ fn other_streams_are_refused_until_the_buffer_moves() {
     }
 }
 
+/// Every kind of buffer has the same methods.
+#[test]
+fn buffers_of_every_kind_move_with_their_work_and_are_sliced() {
+    macro_rules! check {
+        ($buffer:expr, $first:expr, $second:expr) => {{
+            let (mut buffer, first, second) = ($buffer, $first, $second);
+            assert!(*buffer.stream() == *first);
+            let (one, other) = (double(first), double(second));
+            Into::<SliceMut<'_, u32>>::into(&mut buffer).copy_from(&[1, 2, 3]).unwrap();
+            run_double(&one, buffer.slice_mut(1..).unwrap()).unwrap();
+            buffer.move_to(second).unwrap();
+            assert!(*buffer.stream() == *second);
+            assert!(matches!(run_double(&one, buffer.as_slice_mut()), Err(Error::ArgumentStream { .. })));
+            run_double(&other, buffer.slice_mut(..=1).unwrap()).unwrap();
+            assert_eq!(buffer.slice(1..).unwrap().download().unwrap(), [8, 6]);
+            assert_eq!(Into::<Slice<'_, u32>>::into(&buffer).download().unwrap(), [2, 8, 6]);
+            buffer.move_to(second).unwrap();
+            buffer.move_to(first).unwrap();
+            assert_eq!((buffer.download().unwrap(), buffer.len()), (vec![2, 8, 6], 3));
+            assert!(matches!(buffer.slice(4..), Err(Error::OutOfRange { .. })));
+            buffer
+        }};
+    }
+    let exclusive = Device::open("sim:managed=exclusive").unwrap();
+    for device in devices().iter().chain([&exclusive]) {
+        let (first, second) = (&device.stream().unwrap(), &device.stream().unwrap());
+        check!(first.alloc_zeros::<u32>(3).unwrap(), first, second);
+        for kind in [PinnedKind::Cached, PinnedKind::WriteCombined] {
+            let pinned = check!(PinnedBuffer::<u32>::zeros(first, 3, kind).unwrap(), first, second);
+            assert_eq!(pinned.host().unwrap(), [2, 8, 6]);
+        }
+        for attach in [Attach::Global, Attach::Host] {
+            let mut unified = check!(UnifiedBuffer::<u32>::zeros(first, 3, attach).unwrap(), first, second);
+            assert_eq!(*unified.host().unwrap(), [2, 8, 6]);
+            // A host view keeps work off the stream that the buffer has come to, and off no other.
+            unified.move_to(second).unwrap();
+            let view = unified.host().unwrap();
+            assert_eq!(first.upload(&[1u8]).unwrap().download().unwrap(), [1]);
+            let refused = second.upload(&[1u8]);
+            match device.properties().concurrent_managed_access {
+                true => assert_eq!(refused.unwrap().download().unwrap(), [1]),
+                false => assert!(matches!(refused, Err(Error::HostAccess { .. }))),
+            }
+            drop(view);
+            // Nor can a buffer come to a stream where the host is using one.
+            let mut other = UnifiedBuffer::<u32>::zeros(first, 3, attach).unwrap();
+            let view = unified.host().unwrap();
+            let moved = other.move_to(second);
+            if !device.properties().concurrent_managed_access {
+                assert!(matches!(moved, Err(Error::HostAccess { .. })) && *other.stream() == *first);
+                assert_eq!(*other.host().unwrap(), [0; 3]);
+            }
+            drop(view);
+        }
+    }
+}
+
 #[test]
 fn a_stream_of_another_device_gets_neither_buffers_nor_events() {
     let stream = || kernels_common::device::Device::open("sim").unwrap().stream().unwrap();
     let (one, other) = (stream(), stream());
     let mut buffer = one.upload(&[1u8]).unwrap();
-    assert!(matches!(buffer.move_to(&other), Err(Error::Unsupported { .. })));
+    let refused = |result: Result<()>, what: &str| match result {
+        Err(error @ Error::DeviceMismatch { .. }) => {
+            let text = error.to_string();
+            assert!(text.contains(&format!(": {what} belongs to another `Device`")), "{text}");
+            assert!(text.contains("open it once and clone"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    };
+    refused(buffer.move_to(&other), "the buffer");
     assert!(*buffer.stream() == one);
+    // Not the advice to move it, which would be refused.
+    refused(other.upload(&[2u8]).unwrap().as_slice_mut().copy_from_slice(buffer.as_slice()), "the source");
     assert_eq!(buffer.download().unwrap(), [1]);
     let (start, end) = (one.record().unwrap(), other.record().unwrap());
-    assert!(matches!(other.wait(&start), Err(Error::Unsupported { .. })));
-    assert!(matches!(end.elapsed_ms_since(&start), Err(Error::Unsupported { .. })));
+    refused(other.wait(&start), "the event");
+    refused(end.elapsed_ms_since(&start).map(drop), "the first event");
 }
 
 #[test]
@@ -409,6 +489,19 @@ fn a_scope_waits_at_its_end_also_when_its_closure_fails() {
         assert!(unwound.is_err());
         assert_eq!(output, input);
     }
+}
+
+#[test]
+fn work_in_a_scope_fails_with_errors_of_its_own() {
+    let stream = devices()[0].stream().unwrap();
+    let buffer = stream.upload(&[1u8, 2]).unwrap();
+    let mut output = [0; 2];
+    let parsed = stream.scope(|scope| -> Result<u32, Box<dyn std::error::Error>> {
+        scope.copy_to_host(buffer.as_slice(), &mut output)?;
+        Ok("x".parse()?)
+    });
+    assert!(parsed.unwrap_err().is::<std::num::ParseIntError>());
+    assert_eq!(output, [1, 2]);
 }
 
 #[test]
@@ -491,6 +584,7 @@ fn without_concurrent_access_work_is_refused_while_the_host_looks() {
                 let error = refused.unwrap_err();
                 assert!(matches!(error, Error::HostAccess { .. }), "{error:?}");
                 assert!(error.to_string().contains("Drop the host view first"), "{error}");
+                assert!(error.to_string().contains("and the simulator cannot run kernels"), "{error}");
             }
             assert_eq!((elements, scoped), ([0; 4], [0; 4]));
             // Another stream has nothing to do with the buffer, and a second view harms nobody.

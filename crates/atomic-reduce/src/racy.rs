@@ -6,7 +6,7 @@
 //! takes it by accident.
 
 use kernels_common::element::Element;
-use kernels_common::error::{Error, Result};
+use kernels_common::error::Result;
 use kernels_common::launch::LaunchConfig;
 use kernels_common::memory::{Slice, SliceMut};
 use kernels_common::module::{self, Kernel};
@@ -38,14 +38,15 @@ impl<T: Element> Racy<T> {
     /// returns.
     ///
     /// # Errors
-    /// [`Error::StreamMismatch`]; [`Error::LengthMismatch`] unless `output` has one element; [`Error::TooLarge`].
+    /// [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
+    /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `output` has one element;
+    /// [`TooLarge`](kernels_common::error::Error::TooLarge).
     pub fn enqueue_wrong_sum(&mut self, input: Slice<'_, T>, mut output: SliceMut<'_, T::Sum>) -> Result<()> {
-        if output.len() != 1 {
-            return Err(Error::LengthMismatch { what: "the output", expected: 1, found: output.len() });
-        }
+        input.check(self.kernel.stream(), "the input")?;
+        output.check(self.kernel.stream(), "the output")?;
+        output.check_len(1, "the output")?;
         let n = input.len() as u64;
         let config = LaunchConfig::covering(n, DEFAULT_BLOCK)?;
-        output.check(self.kernel.stream(), "the output")?;
         output.fill_zero()?;
         // SAFETY: the input has n elements, the output one. The race is between plain loads and stores of the device to
         // one aligned element, which gives some value that one of the threads stored.

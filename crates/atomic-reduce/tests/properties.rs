@@ -103,12 +103,15 @@ fn racy_additions_are_lost() {
         let refused = racy.enqueue_wrong_sum(x.as_slice(), two.as_slice_mut());
         assert!(matches!(refused, Err(Error::LengthMismatch { found: 2, .. })));
     }
-    let (device, other) = (Device::open("sim").unwrap(), Device::open("sim").unwrap());
-    let (here, there) = (device.stream().unwrap(), other.stream().unwrap());
+    let device = Device::open("sim").unwrap();
+    let (here, there) = (device.stream().unwrap(), device.stream().unwrap());
     let mut racy = Racy::<f32>::new(&here).unwrap();
-    let mut out = there.alloc_zeros::<f32>(1).unwrap();
-    let refused = racy.enqueue_wrong_sum(here.upload(&[1.0f32]).unwrap().as_slice(), out.as_slice_mut());
-    assert!(matches!(refused, Err(Error::StreamMismatch { .. })));
+    let (x, far) = (here.upload(&[1.0f32]).unwrap(), there.upload(&[1.0f32]).unwrap());
+    let (mut out, mut far_out) = (here.alloc_zeros::<f32>(1).unwrap(), there.alloc_zeros::<f32>(1).unwrap());
+    let refused = racy.enqueue_wrong_sum(x.as_slice(), far_out.as_slice_mut());
+    assert!(matches!(refused, Err(Error::StreamMismatch { what: "the output" })));
+    let refused = racy.enqueue_wrong_sum(far.as_slice(), out.as_slice_mut());
+    assert!(matches!(refused, Err(Error::StreamMismatch { what: "the input" })));
 }
 
 /// More elements than 32 bits count are planned, without allocating them.

@@ -26,6 +26,29 @@
 //!   a tree in shared memory, the second reduces every 256 partials to one, and the third, a single block, adds up what is
 //!   left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
 //!
+//! Slices of a program that uses cudarc are lent for the time of a call
+//! ([`interop`](kernels_common::interop)):
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+//! use dot::Dot;
+//! use kernels_common::device::Device;
+//! use kernels_common::stream::Stream;
+//!
+//! # type Anything = Box<dyn std::error::Error>;
+//! # fn run(context: Arc<CudaContext>, theirs: Arc<CudaStream>) -> Result<(), Anything> {
+//! # let (x, y) = (theirs.clone_htod(&[1.0f32, 2.0, 3.0])?, theirs.clone_htod(&[4.0f32, 5.0, 6.0])?);
+//! # let mut out: CudaSlice<f32> = theirs.alloc_zeros(1)?;
+//! let device = Device::from_cudarc(context)?;
+//! let stream = Stream::from_cudarc(&device, theirs.clone())?;
+//! let mut dot = Dot::<f32>::new(&stream)?;
+//! stream.lend((&x, &y, &mut out), |(x, y, out)| dot.enqueue(x, y, out))?; // only launches
+//! assert_eq!(theirs.clone_dtoh(&out)?, [32.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Products and sums are in [`Element::Sum`]: halves are accumulated in `f32`, `i32` in `i64`; 64-bit integers wrap
 //! around. A NaN result is always the type's `NAN` constant. Sums start at +0, so that zeros of whichever sign add up to
 //! +0.
@@ -34,7 +57,7 @@ mod three_stage;
 
 use kernels_common::canonical;
 use kernels_common::element::Element;
-use kernels_common::error::{Error, Result};
+use kernels_common::error::Result;
 use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
 use kernels_common::module::Ptx;
 use kernels_common::order;
@@ -158,7 +181,7 @@ impl<T: Element> Dot<T> {
     /// it grows when a call needs more than any call before.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`OutOfMemory`](kernels_common::error::Error::OutOfMemory).
     pub fn reserve(&mut self, n: usize) -> Result<()> {
         match &mut self.plan {
             Plan::Canonical(plan) => plan.reserve(n as u64),
@@ -172,8 +195,9 @@ impl<T: Element> Dot<T> {
     /// The first canonical one of slices that do not start at a multiple of 16 bytes loads a kernel for them.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths and `out` has one element;
-    /// [`Error::StreamMismatch`]; [`Error::TooLarge`] if the variant cannot plan so many elements.
+    /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `x` and `y` have equal lengths and `out` has
+    /// one element; [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
+    /// [`TooLarge`](kernels_common::error::Error::TooLarge) if the variant cannot plan so many elements.
     pub fn enqueue<'a>(
         &mut self,
         x: impl Into<Slice<'a, T>>,
@@ -205,12 +229,8 @@ fn start<T: Element>(
     x.check(stream, "x")?;
     y.check(stream, "y")?;
     out.check(stream, "the output")?;
-    if x.len() != y.len() {
-        return Err(Error::LengthMismatch { what: "y", expected: x.len(), found: y.len() });
-    }
-    if out.len() != 1 {
-        return Err(Error::LengthMismatch { what: "the output", expected: 1, found: out.len() });
-    }
+    y.check_len(x.len(), "y")?;
+    out.check_len(1, "the output")?;
     if x.is_empty() {
         return out.fill_zero();
     }
@@ -230,7 +250,7 @@ fn start<T: Element>(
 /// The dot product of `x` and `y` on the host, with the bits of [`Variant::Canonical`]. Uses several threads.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] unless `x` and `y` have equal lengths.
+/// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `x` and `y` have equal lengths.
 ///
 /// ```
 /// assert_eq!(dot::canonical(&[1.0f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);

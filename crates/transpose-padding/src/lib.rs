@@ -165,7 +165,10 @@ impl<T: Pod> Transpose<T> {
         let (rows, columns) = (input.rows() as u64, input.columns() as u64);
         let config = self.plan(rows, columns)?;
         let (in_pitch, out_pitch) = (input.pitch() as u64, output.pitch() as u64);
-        let arguments = (input.into_slice(), in_pitch, output.into_slice(), out_pitch, rows, columns);
+        let (input, output) = (input.into_slice(), output.into_slice());
+        input.check(self.kernel.stream(), "the input")?;
+        output.check(self.kernel.stream(), "the output")?;
+        let arguments = (input, in_pitch, output, out_pitch, rows, columns);
         // SAFETY: both slices hold their rows a pitch apart, no thread touches an element that is in none of them, and
         // a unique borrow does not overlap others. The grid has a block for each tile.
         unsafe { self.kernel.launch(config, arguments) }

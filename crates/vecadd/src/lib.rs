@@ -27,7 +27,7 @@
 use std::marker::PhantomData;
 
 use kernels_common::element::Element;
-use kernels_common::error::{Error, Result};
+use kernels_common::error::Result;
 use kernels_common::launch::LaunchConfig;
 use kernels_common::memory::{Slice, SliceMut};
 use kernels_common::module::{self, Kernel, Ptx};
@@ -138,8 +138,9 @@ impl<T: Element> VecAdd<T> {
     /// Starts computing z = x + y, and returns.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless all three have equal lengths; [`Error::StreamMismatch`]; [`Error::TooLarge`] if
-    /// the variant cannot launch a thread for every element.
+    /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless all three have equal lengths;
+    /// [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
+    /// [`TooLarge`](kernels_common::error::Error::TooLarge) if the variant cannot launch a thread for every element.
     pub fn add<'a>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -163,11 +164,11 @@ impl<T: Element> VecAdd<T> {
     }
 
     fn start(&self, kernel: &Kernel, x: Slice<'_, T>, y: Slice<'_, T>, z: SliceMut<'_, T>) -> Result<()> {
-        for (what, found) in [("y", y.len()), ("z", z.len())] {
-            if found != x.len() {
-                return Err(Error::LengthMismatch { what, expected: x.len(), found });
-            }
-        }
+        x.check(self.stream(), "x")?;
+        y.check(self.stream(), "y")?;
+        z.check(self.stream(), "z")?;
+        y.check_len(x.len(), "y")?;
+        z.check_len(x.len(), "z")?;
         let n = x.len() as u64;
         let multiprocessors = self.stream().device().properties().multiprocessors;
         let config = self.variant.config(n, size_of::<T>() as u64, multiprocessors)?;
@@ -195,6 +196,7 @@ pub fn accumulate_on_host<T: Element>(x: &[T], y: &[T], z: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernels_common::error::Error;
 
     #[test]
     fn every_shape_covers_past_32_bits() {

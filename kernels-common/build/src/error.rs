@@ -122,7 +122,10 @@ pub enum Error {
     Tool(#[from] cc::Error),
 
     /// nvcc refused the source.
-    #[error("nvcc failed on {} ({status}):\n{command}\n{output}\n{}", source_file.display(), nvcc_hint(output))]
+    #[error(
+        "nvcc failed on {} ({status}); it ran in a temporary directory, on copies of the sources:\n{command}\n{output}\n{}",
+        source_file.display(), nvcc_hint(output)
+    )]
     Compile {
         /// The source.
         source_file: PathBuf,

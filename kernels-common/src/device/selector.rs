@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// |---|---|---|
 /// | `seed` | a number that shuffles the order of blocks, warps and paths | in order |
 /// | `sms` | multiprocessors it has, from 1 to 1024 | 8 |
-/// | `cc` | compute capability, such as `7.5` or `9.0` | 7.5 |
+/// | `cc` | compute capability from 5.0 to 12.1, such as `7.5` or `9.0` | 7.5 |
 /// | `check` | `all`, or `bounds`: addresses only | `all` |
 /// | `memory` | bytes of device memory | 16 GiB |
 /// | `managed` | `concurrent`, or `exclusive` for a device whose kernels and host must not use unified memory at the same time | `concurrent` |
@@ -82,7 +82,9 @@ pub(crate) enum Selector {
     Sim(SimOptions),
 }
 
+/// Reads a selector; blanks around it do not count.
 pub(crate) fn parse(text: &str) -> Result<Selector> {
+    let text = text.trim();
     let bad = |reason: String| Error::BadSelector { selector: text.to_owned(), reason };
     let (kind, rest) = match text.split_once(':') {
         Some((kind, rest)) => (kind, Some(rest)),
@@ -98,8 +100,23 @@ pub(crate) fn parse(text: &str) -> Result<Selector> {
         ("sim", Some(options)) => {
             options.split(',').try_fold(SimOptions::default(), set_option).map(Selector::Sim).map_err(bad)
         }
-        _ => Err(bad("there is no such kind of device".to_owned())),
+        _ => {
+            let lower = text.to_ascii_lowercase();
+            let meant = lower != text && parse(&lower).is_ok();
+            let hint = if meant { format!("; selectors are in lower case: `{lower}`") } else { String::new() };
+            Err(bad(format!("there is no such kind of device{hint}")))
+        }
     }
+}
+
+/// Reads a selector that is the value of an environment variable, which errors name.
+pub(crate) fn parse_variable(variable: &str, text: &str) -> Result<Selector> {
+    parse(text).map_err(|error| match error {
+        Error::BadSelector { selector, reason } => {
+            Error::BadSelector { selector, reason: format!("{reason} (from the environment variable {variable})") }
+        }
+        error => error,
+    })
 }
 
 fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String> {
@@ -116,7 +133,10 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
         "cc" => {
             let capability =
                 value.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-            options.capability = capability.ok_or_else(|| format!("cc={value} is not of the form 7.5"))?;
+            options.capability = match capability.ok_or_else(|| format!("cc={value} is not of the form 7.5"))? {
+                capability if ((5, 0)..=(12, 1)).contains(&capability) && capability.1 < 10 => capability,
+                _ => return Err(format!("cc={value} is not a compute capability from 5.0 to 12.1")),
+            }
         }
         "check" => {
             let (initialised, barriers) = match value {
@@ -127,7 +147,13 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
             options.check_initialised = initialised;
             options.check_barriers = barriers;
         }
-        "memory" => options.memory = number()?,
+        "memory" => {
+            options.memory = match value.parse() {
+                Ok(0) => return Err("memory=0 leaves no memory to use".to_owned()),
+                Ok(bytes) => bytes,
+                Err(_) => return Err(format!("`{value}` is not a number of bytes, for option `memory`")),
+            }
+        }
         "managed" => {
             options.concurrent_managed_access = match value {
                 "concurrent" => true,
@@ -160,6 +186,7 @@ mod tests {
         assert_eq!(parse("cuda").unwrap(), Selector::Cuda(0));
         assert_eq!(parse("cuda:7").unwrap(), Selector::Cuda(7));
         assert_eq!(parse("sim").unwrap(), Selector::Sim(SimOptions::default()));
+        assert_eq!(parse(" sim \n").unwrap(), Selector::Sim(SimOptions::default()));
         let options = SimOptions { seed: Some(7), multiprocessors: 3, capability: (9, 0), ..SimOptions::default() };
         assert_eq!(parse("sim:seed=7,sms=3,cc=9.0,check=all").unwrap(), Selector::Sim(options));
     }
@@ -181,6 +208,9 @@ mod tests {
             ("", "no such kind"),
             ("gpu", "no such kind"),
             ("auto:1", "no such kind"),
+            ("Sim", "in lower case: `sim`. Use"),
+            ("CUDA:1", "in lower case: `cuda:1`. Use"),
+            ("GPU", "no such kind of device. Use"),
             ("cuda:", "not the number of a GPU"),
             ("cuda:-1", "not the number of a GPU"),
             ("cuda:x", "not the number of a GPU"),
@@ -189,6 +219,11 @@ mod tests {
             ("sim:seed=x", "not a number"),
             ("sim:sms=0", "between 1 and 1024"),
             ("sim:cc=9", "form 7.5"),
+            ("sim:cc=99.0", "cc=99.0 is not a compute capability from 5.0 to 12.1"),
+            ("sim:cc=7.50", "from 5.0 to 12.1"),
+            ("sim:cc=12.2", "from 5.0 to 12.1"),
+            ("sim:memory=0", "no memory to use"),
+            ("sim:memory=1GiB", "`1GiB` is not a number of bytes"),
             ("sim:check=some", "neither all nor bounds"),
             ("sim:managed=1", "neither concurrent nor exclusive"),
             ("sim:cooperative=maybe", "neither yes nor no"),
@@ -196,6 +231,8 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("Use `auto`"), "{text}: {error}");
+            let from = parse_variable("KERNELS_DEVICE", text).unwrap_err().to_string();
+            assert!(from.contains(" (from the environment variable KERNELS_DEVICE). Use"), "{from}");
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Memory of the device.
 
 use std::marker::PhantomData;
-use std::ops::RangeBounds;
 
 use bytemuck::Pod;
 
-use super::{Slice, SliceMut, byte_size};
+use super::{buffer_methods, byte_size};
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
@@ -20,6 +19,8 @@ pub struct DeviceBuffer<T> {
     element: PhantomData<T>,
 }
 
+buffer_methods!(DeviceBuffer);
+
 impl<T: Pod> DeviceBuffer<T> {
     pub(crate) fn uninit(stream: &Stream, len: usize) -> Result<Self> {
         let bytes = byte_size::<T>(len)?;
@@ -31,34 +32,6 @@ impl<T: Pod> DeviceBuffer<T> {
             stream.backend().allocate(stream.raw(), bytes)?
         };
         Ok(Self { stream: stream.clone(), address, len, element: PhantomData })
-    }
-
-    /// All elements, to read.
-    #[must_use]
-    pub fn as_slice(&self) -> Slice<'_, T> {
-        Slice::new(&self.stream, self.address, self.len)
-    }
-
-    /// All elements, to write.
-    #[must_use]
-    pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
-        SliceMut::new(&self.stream, self.address, self.len)
-    }
-
-    /// The elements of `range`, to read.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`](crate::error::Error::OutOfRange).
-    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
-        self.as_slice().slice(range)
-    }
-
-    /// The elements of `range`, to write.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`](crate::error::Error::OutOfRange).
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
-        self.as_slice_mut().slice_mut(range)
     }
 
     /// Makes room for `needed` elements, for a buffer of scratch memory: if it has to grow, what it held is lost. The
@@ -74,47 +47,17 @@ impl<T: Pod> DeviceBuffer<T> {
         }
         Ok(())
     }
-
-    /// Waits for the stream and returns the elements.
-    ///
-    /// # Errors
-    /// An error that earlier work met.
-    pub fn download(&self) -> Result<Vec<T>> {
-        self.as_slice().download()
-    }
-
-    /// Gives the buffer to another stream of the same device. Work that `stream` gets later waits for the work that
-    /// the old stream has already; the host waits for nothing.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`](crate::error::Error::Unsupported) for a stream of another device (the buffer then stays
-    /// where it was); an error of the driver.
-    pub fn move_to(&mut self, stream: &Stream) -> Result<()> {
-        if self.stream != *stream {
-            stream.wait(&self.stream.record()?)?;
-            self.stream = stream.clone();
-        }
-        Ok(())
-    }
 }
 
 impl<T> DeviceBuffer<T> {
-    /// Number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
+    fn place(&self) -> (&Stream, u64, usize) {
+        (&self.stream, self.address, self.len)
     }
 
-    /// Whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The stream that the buffer belongs to.
-    #[must_use]
-    pub fn stream(&self) -> &Stream {
-        &self.stream
+    fn change_stream(&mut self, stream: &Stream) -> Result<()> {
+        stream.follow(&self.stream)?;
+        self.stream = stream.clone();
+        Ok(())
     }
 
     /// Takes over memory that was allocated elsewhere; `address` is ignored if there are no elements.
@@ -144,17 +87,5 @@ impl<T> Drop for DeviceBuffer<T> {
             // name the buffer from here on.
             unsafe { self.stream.backend().free(self.stream.raw(), self.address) }
         }
-    }
-}
-
-impl<'a, T: Pod> From<&'a DeviceBuffer<T>> for Slice<'a, T> {
-    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
-        buffer.as_slice()
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut DeviceBuffer<T>> for SliceMut<'a, T> {
-    fn from(buffer: &'a mut DeviceBuffer<T>) -> Self {
-        buffer.as_slice_mut()
     }
 }

@@ -38,8 +38,8 @@ impl Shape {
         rows: &impl RangeBounds<usize>,
         columns: &impl RangeBounds<usize>,
     ) -> Result<(Self, std::ops::Range<usize>)> {
-        let (first_row, rows) = resolve(rows, self.rows)?;
-        let (first_column, columns) = resolve(columns, self.columns)?;
+        let (first_row, rows) = resolve(rows, self.rows, || "rows".to_owned())?;
+        let (first_column, columns) = resolve(columns, self.columns, || "columns".to_owned())?;
         let part = Self { rows, columns, pitch: self.pitch };
         // A part with elements lies within the span of the whole, which was checked.
         let range = match part.span() {

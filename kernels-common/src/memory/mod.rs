@@ -9,6 +9,7 @@
 mod device_buffer;
 mod host_shared;
 mod matrix;
+mod methods;
 mod pinned;
 mod slice;
 mod unified;
@@ -20,6 +21,7 @@ pub use slice::{Slice, SliceMut};
 pub use unified::{Attach, HostSlice, HostSliceMut, UnifiedBuffer};
 
 use crate::error::{Error, Result};
+use methods::buffer_methods;
 
 /// The size in bytes of `len` elements of `T`.
 pub(crate) fn byte_size<T>(len: usize) -> Result<u64> {

@@ -2,8 +2,8 @@
 
 use bytemuck::Pod;
 
-use super::host_shared::HostShared;
-use super::{Slice, SliceMut, byte_size};
+use super::host_shared::{HostShared, Kind};
+use super::{buffer_methods, byte_size};
 use crate::error::Result;
 use crate::stream::Stream;
 
@@ -28,6 +28,8 @@ pub struct PinnedBuffer<T> {
     shared: HostShared<T>,
 }
 
+buffer_methods!(PinnedBuffer);
+
 impl<T: Pod> PinnedBuffer<T> {
     /// Page-locked memory for `len` elements, all bytes zero.
     ///
@@ -45,7 +47,7 @@ impl<T: Pod> PinnedBuffer<T> {
                 Some(memory)
             }
         };
-        Ok(Self { shared: HostShared::new(stream, memory, len) })
+        Ok(Self { shared: HostShared::new(stream, Kind::Pinned, memory, len) })
     }
 
     /// The elements on the host. Waits for the buffer's stream.
@@ -53,7 +55,7 @@ impl<T: Pod> PinnedBuffer<T> {
     /// # Errors
     /// An error that the stream's work met.
     pub fn host(&self) -> Result<&[T]> {
-        self.shared.stream.synchronize()?;
+        self.shared.stream().synchronize()?;
         // SAFETY: all work on the stream, and with it on this buffer, is done.
         Ok(unsafe { self.shared.host_slice() })
     }
@@ -63,45 +65,18 @@ impl<T: Pod> PinnedBuffer<T> {
     /// # Errors
     /// An error that the stream's work met.
     pub fn host_mut(&mut self) -> Result<&mut [T]> {
-        self.shared.stream.synchronize()?;
+        self.shared.stream().synchronize()?;
         // SAFETY: as above.
         Ok(unsafe { self.shared.host_slice_mut() })
-    }
-
-    /// The elements as the device sees them, to read.
-    #[must_use]
-    pub fn as_slice(&self) -> Slice<'_, T> {
-        self.shared.device_slice()
-    }
-
-    /// The elements as the device sees them, to write.
-    #[must_use]
-    pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
-        self.shared.device_slice_mut()
     }
 }
 
 impl<T> PinnedBuffer<T> {
-    /// Number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shared.len
+    fn place(&self) -> (&Stream, u64, usize) {
+        self.shared.place()
     }
 
-    /// Whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.shared.len == 0
-    }
-}
-
-impl<T> Drop for PinnedBuffer<T> {
-    fn drop(&mut self) {
-        if let Some(memory) = self.shared.memory {
-            // If the wait fails, the device has stopped and uses the memory no more.
-            let _ = self.shared.stream.release_host_memory();
-            // SAFETY: no work uses the memory, and nothing can name it from here on.
-            unsafe { self.shared.stream.backend().free_pinned(memory) }
-        }
+    fn change_stream(&mut self, stream: &Stream) -> Result<()> {
+        self.shared.change_stream(stream)
     }
 }

@@ -9,19 +9,44 @@ use super::byte_size;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
-/// The start and length of `range` within `len` elements.
-pub(super) fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+/// The start and length of `range` within `len` of what `unit` names.
+pub(super) fn resolve(
+    range: &impl RangeBounds<usize>,
+    len: usize,
+    unit: impl FnOnce() -> String,
+) -> Result<(usize, usize)> {
     let start = match range.start_bound() {
-        Bound::Included(&start) => start,
-        Bound::Excluded(&start) => start.saturating_add(1),
-        Bound::Unbounded => 0,
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&start) => start.checked_add(1),
+        Bound::Unbounded => Some(0),
     };
     let end = match range.end_bound() {
-        Bound::Included(&end) => end.saturating_add(1),
-        Bound::Excluded(&end) => end,
-        Bound::Unbounded => len,
+        Bound::Included(&end) => end.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
     };
-    if start <= end && end <= len { Ok((start, end - start)) } else { Err(Error::OutOfRange { start, end, len }) }
+    match start.zip(end) {
+        Some((start, end)) if start <= end && end <= len => Ok((start, end - start)),
+        _ => Err(Error::OutOfRange { what: format!("the range {}", written(range)), len, unit: unit() }),
+    }
+}
+
+fn elements<T>() -> String {
+    format!("elements of type {}", std::any::type_name::<T>())
+}
+
+/// A range as it is written in Rust.
+fn written(range: &impl RangeBounds<usize>) -> String {
+    let start = match range.start_bound() {
+        Bound::Included(start) => start.to_string(),
+        Bound::Excluded(start) => format!("{start} (excluded)"),
+        Bound::Unbounded => String::new(),
+    };
+    match range.end_bound() {
+        Bound::Included(end) => format!("{start}..={end}"),
+        Bound::Excluded(end) => format!("{start}..{end}"),
+        Bound::Unbounded => format!("{start}.."),
+    }
 }
 
 /// A shared borrow of `len` elements that the device can read.
@@ -48,6 +73,20 @@ pub struct SliceMut<'a, T> {
     address: u64,
     len: usize,
     borrow: PhantomData<&'a mut [T]>,
+}
+
+/// The error for memory of `theirs` in an operation on `stream`.
+#[cold]
+fn foreign(theirs: &Stream, stream: &Stream, what: &'static str) -> Error {
+    match stream.device().check(theirs.device(), || what.to_owned()) {
+        Ok(()) => Error::StreamMismatch { what },
+        Err(error) => error,
+    }
+}
+
+#[inline]
+fn equal_lengths(expected: usize, found: usize, what: &'static str) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
 
 macro_rules! common {
@@ -85,17 +124,24 @@ macro_rules! common {
             /// Refuses memory of another stream; `what` names it.
             ///
             /// # Errors
-            /// [`Error::StreamMismatch`].
+            /// [`Error::StreamMismatch`]; [`Error::DeviceMismatch`] if the stream is of another device.
             #[inline]
             pub fn check(&self, stream: &Stream, what: &'static str) -> Result<()> {
-                if self.stream == stream { Ok(()) } else { Err(Error::StreamMismatch { what }) }
+                if self.stream == stream { Ok(()) } else { Err(foreign(self.stream, stream, what)) }
             }
 
-            /// The size in bytes, if `other` (of which `what` is the name) has as many elements.
-            pub(crate) fn check_len(&self, other: usize, what: &'static str) -> Result<u64> {
-                if other != self.len {
-                    return Err(Error::LengthMismatch { what, expected: self.len, found: other });
-                }
+            /// Refuses any other length than `expected`; `what` names the slice.
+            ///
+            /// # Errors
+            /// [`Error::LengthMismatch`].
+            #[inline]
+            pub fn check_len(&self, expected: usize, what: &'static str) -> Result<()> {
+                equal_lengths(expected, self.len, what)
+            }
+
+            /// The size in bytes, if the host's `other` (of which `what` is the name) has as many elements.
+            pub(crate) fn bytes_beside(&self, other: usize, what: &'static str) -> Result<u64> {
+                equal_lengths(self.len, other, what)?;
                 byte_size::<T>(self.len)
             }
         }
@@ -111,7 +157,7 @@ impl<'a, T: Pod> Slice<'a, T> {
     /// # Errors
     /// [`Error::OutOfRange`].
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
-        let (start, len) = resolve(&range, self.len)?;
+        let (start, len) = resolve(&range, self.len, elements::<T>)?;
         Ok(Slice::new(self.stream, self.address + byte_size::<T>(start)?, len))
     }
 
@@ -120,7 +166,7 @@ impl<'a, T: Pod> Slice<'a, T> {
     /// # Errors
     /// [`Error::LengthMismatch`] unless `to` has as many elements; an error that earlier work met.
     pub fn copy_to(&self, to: &mut [T]) -> Result<()> {
-        let bytes = self.check_len(to.len(), "the destination")?;
+        let bytes = self.bytes_beside(to.len(), "the destination")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -149,7 +195,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// # Errors
     /// [`Error::OutOfRange`].
     pub fn slice_mut(self, range: impl RangeBounds<usize>) -> Result<SliceMut<'a, T>> {
-        let (start, len) = resolve(&range, self.len)?;
+        let (start, len) = resolve(&range, self.len, elements::<T>)?;
         Ok(SliceMut::new(self.stream, self.address + byte_size::<T>(start)?, len))
     }
 
@@ -159,7 +205,8 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// [`Error::OutOfRange`] if there are fewer.
     pub fn split_at(self, middle: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
         if middle > self.len {
-            return Err(Error::OutOfRange { start: 0, end: middle, len: self.len });
+            let what = format!("the place to split, {middle},");
+            return Err(Error::OutOfRange { what, len: self.len, unit: elements::<T>() });
         }
         let second = self.address + byte_size::<T>(middle)?;
         let rest = self.len - middle;
@@ -183,7 +230,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// # Errors
     /// [`Error::LengthMismatch`] unless `from` has as many elements; an error that earlier work met.
     pub fn copy_from(&mut self, from: &[T]) -> Result<()> {
-        let bytes = self.check_len(from.len(), "the source")?;
+        let bytes = self.bytes_beside(from.len(), "the source")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -200,7 +247,8 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], an error of the driver.
     pub fn copy_from_slice(&mut self, from: Slice<'_, T>) -> Result<()> {
         from.check(self.stream, "the source")?;
-        let bytes = self.check_len(from.len, "the source")?;
+        from.check_len(self.len, "the source")?;
+        let bytes = byte_size::<T>(self.len)?;
         if bytes == 0 {
             return Ok(());
         }

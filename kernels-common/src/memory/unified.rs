@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use super::host_shared::HostShared;
-use super::{Slice, SliceMut, byte_size};
+use super::host_shared::{HostShared, Kind};
+use super::{buffer_methods, byte_size};
 use crate::error::Result;
 use crate::stream::{HostView, Stream};
 
@@ -24,27 +24,34 @@ pub enum Attach {
 /// The host sees the elements through [`UnifiedBuffer::host`] and [`UnifiedBuffer::host_mut`], which first wait for
 /// the buffer's stream. Some devices cannot run kernels while the host uses unified memory (they lack concurrent managed
 /// access): there the buffer is tied to its stream, and work on that stream is refused with
-/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive.
+/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive. A stream that was made with cudarc
+/// can get work from elsewhere, so on those devices it has no unified memory.
 #[derive(Debug)]
 pub struct UnifiedBuffer<T> {
     shared: HostShared<T>,
 }
+
+buffer_methods!(UnifiedBuffer);
 
 impl<T: Pod> UnifiedBuffer<T> {
     /// Unified memory for `len` elements, all bytes zero.
     ///
     /// # Errors
     /// [`Error::TooLarge`](crate::error::Error::TooLarge),
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory);
+    /// [`Error::Unsupported`](crate::error::Error::Unsupported) without concurrent managed access on a stream that was
+    /// made elsewhere.
     pub fn zeros(stream: &Stream, len: usize, attach: Attach) -> Result<Self> {
+        stream.check_unified()?;
         let bytes = byte_size::<T>(len)?;
         let memory = match bytes {
             0 => None,
             _ => Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?),
         };
-        let buffer = Self { shared: HostShared::new(stream, memory, len) };
+        let attached = attach == Attach::Host || !stream.device().properties().concurrent_managed_access;
+        let buffer = Self { shared: HostShared::new(stream, Kind::Unified { attached }, memory, len) };
         if let Some(memory) = memory {
-            if attach == Attach::Host || !stream.device().properties().concurrent_managed_access {
+            if attached {
                 stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
             }
             let _view = stream.host_view()?;
@@ -60,7 +67,7 @@ impl<T: Pod> UnifiedBuffer<T> {
     /// # Errors
     /// An error that the stream's work met.
     pub fn host(&self) -> Result<HostSlice<'_, T>> {
-        let view = self.shared.stream.host_view()?;
+        let view = self.shared.stream().host_view()?;
         // SAFETY: opening the view waited for all work on the stream.
         Ok(HostSlice { elements: unsafe { self.shared.host_slice() }, _view: view })
     }
@@ -70,21 +77,9 @@ impl<T: Pod> UnifiedBuffer<T> {
     /// # Errors
     /// An error that the stream's work met.
     pub fn host_mut(&mut self) -> Result<HostSliceMut<'_, T>> {
-        let view = self.shared.stream.host_view()?;
+        let view = self.shared.stream().host_view()?;
         // SAFETY: as above.
         Ok(HostSliceMut { elements: unsafe { self.shared.host_slice_mut() }, _view: view })
-    }
-
-    /// The elements as the device sees them, to read.
-    #[must_use]
-    pub fn as_slice(&self) -> Slice<'_, T> {
-        self.shared.device_slice()
-    }
-
-    /// The elements as the device sees them, to write.
-    #[must_use]
-    pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
-        self.shared.device_slice_mut()
     }
 
     /// Starts moving the memory to the device, ahead of its use there. Only a hint: it changes no result.
@@ -104,11 +99,11 @@ impl<T: Pod> UnifiedBuffer<T> {
     }
 
     fn prefetch(&self, to_device: bool) -> Result<()> {
-        let stream = &self.shared.stream;
-        match self.shared.memory {
+        let stream = self.shared.stream();
+        match self.shared.memory() {
             // Devices without concurrent access move whole buffers at a launch and refuse to prefetch.
             Some(memory) if stream.device().properties().concurrent_managed_access => {
-                let bytes = byte_size::<T>(self.shared.len)?;
+                let bytes = byte_size::<T>(self.len())?;
                 stream.submit(|backend, raw| backend.prefetch(raw, memory, bytes, to_device))
             }
             _ => Ok(()),
@@ -117,27 +112,12 @@ impl<T: Pod> UnifiedBuffer<T> {
 }
 
 impl<T> UnifiedBuffer<T> {
-    /// Number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shared.len
+    fn place(&self) -> (&Stream, u64, usize) {
+        self.shared.place()
     }
 
-    /// Whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.shared.len == 0
-    }
-}
-
-impl<T> Drop for UnifiedBuffer<T> {
-    fn drop(&mut self) {
-        if let Some(memory) = self.shared.memory {
-            // If the wait fails, the device has stopped and uses the memory no more.
-            let _ = self.shared.stream.release_host_memory();
-            // SAFETY: no work uses the memory, and nothing can name it from here on.
-            unsafe { self.shared.stream.backend().free_unified(memory) }
-        }
+    fn change_stream(&mut self, stream: &Stream) -> Result<()> {
+        self.shared.change_stream(stream)
     }
 }
 
@@ -174,5 +154,41 @@ impl<T> Deref for HostSliceMut<'_, T> {
 impl<T> DerefMut for HostSliceMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         self.elements
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::device::Device;
+    use crate::error::Error;
+
+    #[test]
+    #[cfg(feature = "sim")]
+    fn a_foreign_stream_has_no_unified_memory_without_concurrent_access() {
+        for (selector, allowed) in [("sim", true), ("sim:managed=exclusive", false)] {
+            let device = Device::open(selector).unwrap();
+            let own = device.stream().unwrap();
+            // The same stream, as somebody else's: as `Stream::from_cudarc` makes it.
+            let foreign = Stream::from_raw(&device, own.raw(), Some(Arc::new(own.clone())));
+            for attach in [Attach::Global, Attach::Host] {
+                for len in [0, 4] {
+                    UnifiedBuffer::<u8>::zeros(&own, len, attach).unwrap();
+                    match UnifiedBuffer::<u8>::zeros(&foreign, len, attach) {
+                        Ok(buffer) => assert!(allowed && buffer.host().unwrap().len() == len),
+                        Err(error) => {
+                            assert!(!allowed && matches!(error, Error::Unsupported { .. }), "{error:?}");
+                            assert!(error.to_string().contains("Use a stream of `Device::stream`"), "{error}");
+                        }
+                    }
+                    // Nor by moving there.
+                    let mut buffer = UnifiedBuffer::<u8>::zeros(&own, len, attach).unwrap();
+                    assert_eq!(buffer.move_to(&foreign).is_ok(), allowed);
+                    assert!(buffer.stream() == if allowed { &foreign } else { &own });
+                }
+            }
+        }
     }
 }

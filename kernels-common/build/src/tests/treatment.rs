@@ -76,7 +76,7 @@ fn a_failing_compiler_is_quoted_with_the_real_paths() {
     let toy = toy();
     std::fs::remove_file(toy.path("pinned/bin/answer.ptx")).unwrap();
     let source = format!("{}(1): error: expected a declaration", toy.path("toy/src/toy.cu").display());
-    says(&toy.failure(), &["nvcc failed on", &source, "--fmad=false", "-arch=compute_75"]);
+    says(&toy.failure(), &["nvcc failed on", "in a temporary directory", &source, "--fmad=false", "-arch=compute_75"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod lexer;
 mod operand;
 mod outline;
 mod parser;
+mod pointers;
 mod scope;
 mod select;
 mod special;
@@ -57,7 +58,7 @@ pub struct Param {
     pub align: usize,
     /// Byte offset in the parameter block.
     pub offset: usize,
-    /// Declared as a pointer (`.ptr`).
+    /// A pointer: declared as one (`.ptr`), or, where the kernel declares none, converted to one by `cvta.to.global`.
     pub pointer: bool,
 }
 
@@ -69,6 +70,9 @@ pub struct KernelSignature {
     pub name: Arc<str>,
     /// Parameters, in order.
     pub params: Vec<Param>,
+    /// The kernel declares which parameters are pointers (`.ptr`), as not all compilers do. Otherwise pointers are looked
+    /// for in its body, and may be missed: a parameter that is not called a pointer can be one all the same.
+    pub marks_pointers: bool,
     /// Where the entry starts.
     pub span: Span,
     /// `.maxntid`, if stated: the most threads of a block in each dimension.
@@ -139,12 +143,12 @@ impl Module {
 
     /// Signatures of all kernels, in order of appearance.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelSignature> {
-        self.outline.kernels.iter()
+        self.outline.kernels().filter_map(|function| function.signature(&self.text))
     }
 
     /// Signature of the kernel `name`.
     pub fn kernel(&self, name: &str) -> Option<&KernelSignature> {
-        self.outline.kernel(name)
+        self.outline.function(name)?.signature(&self.text)
     }
 
     /// The entry or device function `name`, parsed on first use.
@@ -178,7 +182,7 @@ impl Module {
     /// # Errors
     /// If there is no such kernel.
     pub fn select(&self, kernels: &[&str]) -> Result<String, ParseError> {
-        match kernels.iter().find(|name| self.kernel(name).is_none()) {
+        match kernels.iter().find(|name| !self.outline.is_kernel(name)) {
             Some(name) => Err(self.missing("kernel", name)),
             None => Ok(select::select(&self.text, &self.outline, kernels)),
         }
@@ -191,7 +195,7 @@ impl Module {
 
     /// The error for a name that was asked for and is not there. It stands at the start of the text.
     fn missing(&self, what: &str, name: &str) -> ParseError {
-        let known: Vec<&str> = self.kernels().map(|kernel| &*kernel.name).take(LISTED + 1).collect();
+        let known: Vec<&str> = self.outline.kernels().map(|kernel| &*kernel.header.name).take(LISTED + 1).collect();
         let more = if known.len() > LISTED { ", …" } else { "" };
         let known = known[..known.len().min(LISTED)].join("`, `");
         let kernels =

@@ -10,6 +10,7 @@ use super::declaration::{space_named, variables};
 use super::header::{Header, Parameter, header, pragma};
 use super::initial::MAX_PADDING;
 use super::lexer::{Kind, Place, Token};
+use super::pointers::find_pointers;
 use super::{KernelSignature, Param, ParseError, Target};
 use crate::ast::{Function, Space, Span, Variable};
 
@@ -24,10 +25,28 @@ pub(super) struct FunctionOutline {
     pub(super) header: Header,
     /// Where the `{` of the body stands; `None` if the function is only declared.
     pub(super) body: Option<Place>,
-    /// Index of its signature, if it is a kernel with a body.
-    kernel: Option<usize>,
+    /// Its signature, once it was asked for, if it is a kernel with a body.
+    signature: OnceLock<KernelSignature>,
     /// The function or its first error, once it was parsed.
     pub(super) parsed: OnceLock<Result<Arc<Function>>>,
+}
+
+impl FunctionOutline {
+    fn is_kernel(&self) -> bool {
+        self.header.is_entry && self.body.is_some()
+    }
+
+    /// What a caller must know, if it is a kernel with a body in `text`.
+    pub(super) fn signature(&self, text: &str) -> Option<&KernelSignature> {
+        let body = self.body.filter(|_| self.header.is_entry)?;
+        Some(self.signature.get_or_init(|| {
+            let mut signature = signature(&self.header);
+            if !signature.marks_pointers {
+                find_pointers(text, body, &mut signature.params);
+            }
+            signature
+        }))
+    }
 }
 
 /// What a name of module scope stands for.
@@ -63,7 +82,8 @@ pub(super) struct Outline {
     pub(super) target: Target,
     /// Byte offsets of the `, debug` of the target, empty if there is none.
     pub(super) debug: Range<usize>,
-    pub(super) kernels: Vec<KernelSignature>,
+    /// Indices of the functions that are kernels with a body.
+    kernels: Vec<usize>,
     pub(super) functions: Vec<FunctionOutline>,
     pub(super) variables: Vec<Variable>,
     /// Names of the source files by the index that `.file` gives them.
@@ -88,12 +108,14 @@ impl Outline {
         }
     }
 
-    /// The signature of the kernel `name`.
-    pub(super) fn kernel(&self, name: &str) -> Option<&KernelSignature> {
-        match self.symbols.get(name) {
-            Some(Symbol::Function(index)) => self.functions[*index].kernel.map(|kernel| &self.kernels[kernel]),
-            _ => None,
-        }
+    /// Whether `name` is a kernel with a body.
+    pub(super) fn is_kernel(&self, name: &str) -> bool {
+        self.function(name).is_some_and(FunctionOutline::is_kernel)
+    }
+
+    /// The kernels with a body, in order of appearance.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = &FunctionOutline> {
+        self.kernels.iter().map(|&index| &self.functions[index])
     }
 
     /// Whether initial values name nothing but variables that have an address before a launch.
@@ -312,22 +334,21 @@ impl Reader<'_> {
             self.braces()?;
             Some(body)
         };
-        let kernel = (header.is_entry && body.is_some()).then_some(self.outline.kernels.len());
-        if kernel.is_some() {
-            self.outline.kernels.push(signature(&header));
-        }
         let (name, span, defined) = (header.name.clone(), header.name_span, body.is_some());
-        let function = FunctionOutline { header, body, kernel, parsed: OnceLock::new() };
+        let function = FunctionOutline { header, body, signature: OnceLock::new(), parsed: OnceLock::new() };
+        let is_kernel = function.is_kernel();
         self.outline.defined.push((name.clone(), self.outline.items.len()));
         let functions = &mut self.outline.functions;
         match self.outline.symbols.get(&name) {
             None => {
                 self.outline.symbols.insert(name, Symbol::Function(functions.len()));
+                self.outline.kernels.extend(is_kernel.then_some(functions.len()));
                 functions.push(function);
                 Ok(())
             }
             // A definition replaces the declaration that announces it.
             Some(&Symbol::Function(index)) if defined && functions[index].body.is_none() => {
+                self.outline.kernels.extend(is_kernel.then_some(index));
                 functions[index] = function;
                 Ok(())
             }
@@ -372,7 +393,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a caller of an entry must know.
+/// What a caller of an entry must know, as its header says it.
 fn signature(header: &Header) -> KernelSignature {
     let mut end = 0;
     let params = header
@@ -388,6 +409,7 @@ fn signature(header: &Header) -> KernelSignature {
         .collect();
     KernelSignature {
         name: header.name.clone(),
+        marks_pointers: header.params.iter().any(|param| param.pointer),
         params,
         span: header.span,
         max_threads: header.max_threads,

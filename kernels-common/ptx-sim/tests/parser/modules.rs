@@ -71,6 +71,53 @@ fn signatures_of_kernels() {
 }
 
 #[test]
+fn pointers_that_the_header_does_not_mark_are_found_in_the_body() {
+    let pointers = |body: &str| -> String {
+        let module = module(&format!(
+            ".entry k(.param .u64 a, .param .u64 b, .param .u64 n) {{
+                 .reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>;
+                 {body}
+                 ret;
+             }}
+             .entry other(.param .u64 n) {{ .reg .b64 %rd<9>; ld.param.u64 %rd3, [n]; cvta.to.global.u64 %rd4, %rd3; }}"
+        ));
+        let kernel = module.kernel("k").unwrap();
+        assert!(!kernel.marks_pointers);
+        kernel.params.iter().filter(|param| param.pointer).map(|param| &*param.name).collect()
+    };
+    let loads = "ld.param.u64 %rd1, [a]; ld.param.b64 %rd2, [b]; ld.param.u64 %rd3, [n];";
+    for (more, found) in [
+        ("cvta.to.global.u64 %rd4, %rd1; cvta.to.global.u64 %rd5, %rd2;", "ab"),
+        ("L: { @%p1 cvta.to.global.u64 %rd4, %rd2; }", "b"),
+        (".loc 1 2 3\n cvta.to.global.u64 %rd4, %rd1; st.global.u64 [%rd4], %rd3;", "a"),
+        ("st.u64 [%rd1], %rd3;", ""),
+        ("cvta.to.shared.u64 %rd4, %rd1;", ""),
+        ("cvta.global.u64 %rd4, %rd1;", ""),
+        // In comments nothing happens.
+        ("// cvta.to.global.u64 %rd4, %rd1;\n /* ; cvta.to.global.u64 %rd4, %rd1; */", ""),
+        // A register that is written elsewhere too need not hold the parameter.
+        ("add.s64 %rd3, %rd3, %rd1; cvta.to.global.u64 %rd4, %rd3;", ""),
+        ("cvta.to.global.u64 %rd4, %rd3; @%p1 mov.u64 %rd3, %rd1;", ""),
+        ("cvta.to.global.u64 %rd4, %rd3; ld.v2.u64 {%rd5, %rd3}, [%rd1];", ""),
+        ("mov.b64 {%r1, %r2}, %rd3; mov.b64 %rd5, {%r1, %r2}; cvta.to.global.u64 %rd4, %rd3;", "n"),
+        ("ld.param.u64 %rd3, [a]; cvta.to.global.u64 %rd4, %rd3;", ""),
+    ] {
+        assert_eq!(pointers(&format!("{loads} {more}")), found, "{more}");
+    }
+    // Part of a parameter is not the parameter.
+    assert_eq!(pointers("ld.param.u64 %rd1, [a+8]; cvta.to.global.u64 %rd4, %rd1;"), "");
+
+    // What the header marks is all there is.
+    let module = module(
+        ".entry k(.param .u64 .ptr a, .param .u64 n) {
+             .reg .b64 %rd<9>; ld.param.u64 %rd1, [n]; cvta.to.global.u64 %rd2, %rd1;
+         }",
+    );
+    let kernel = module.kernel("k").unwrap();
+    assert!(kernel.marks_pointers && kernel.params[0].pointer && !kernel.params[1].pointer);
+}
+
+#[test]
 fn variables_and_their_initial_values() {
     let module = module(
         ".visible .global .align 8 .u32 five = 5;

@@ -25,7 +25,7 @@ pub(super) const NEEDED: (u32, u32) = (12, 0);
 const USED_BY_CUDARC: [&str; 2] = ["cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2"];
 
 /// The driver's library, for messages.
-const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so" };
+const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1 (or libcuda.so)" };
 
 /// Why there is no driver to work with.
 #[derive(Clone, Copy, Debug)]
