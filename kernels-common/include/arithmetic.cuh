@@ -81,12 +81,17 @@ LIMITS(i64, -0x7fffffffffffffff - 1, 0x7fffffffffffffff)
 LIMITS(u64, 0, 0xffffffffffffffff)
 #undef LIMITS
 
-// A way to combine two values, with the value to start from, which changes none that it is combined with. All are
-// associative and commutative, the floating-point sum and product up to rounding.
+// A way to combine two values, with the value to start from, and the neutral value: combining with it changes no value,
+// and no bits. They differ for sums alone, which start from +0, while adding +0 makes +0 of -0. All are associative and
+// commutative, the floating-point sum and product up to rounding.
 struct Plus {
     template <class S>
     __device__ static S identity() {
         return S(0);
+    }
+    template <class S>
+    __device__ static S neutral() {
+        return -S(0);
     }
     template <class S>
     __device__ static S combine(S a, S b) {
@@ -98,6 +103,10 @@ struct Product {
     template <class S>
     __device__ static S identity() {
         return S(1);
+    }
+    template <class S>
+    __device__ static S neutral() {
+        return identity<S>();
     }
     template <class S>
     __device__ static S combine(S a, S b) {
@@ -113,6 +122,10 @@ struct Minimum {
         return highest<T>();
     }
     template <class S>
+    __device__ static S neutral() {
+        return identity<S>();
+    }
+    template <class S>
     __device__ static S combine(S a, S b) {
         return minimum(a, b);
     }
@@ -123,6 +136,10 @@ struct Maximum {
     template <class S>
     __device__ static S identity() {
         return lowest<T>();
+    }
+    template <class S>
+    __device__ static S neutral() {
+        return identity<S>();
     }
     template <class S>
     __device__ static S combine(S a, S b) {

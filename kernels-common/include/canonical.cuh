@@ -14,12 +14,12 @@
 //   Op     identity<S>() and combine(a, b), such as Plus;
 //   Terms  what is taken in. Copyable, points at the packet of its thread, and has
 //            Sum, LANES      the accumulator type and the number of lanes L;
-//            IN_FLIGHT       the packets to load before the first is taken in, a power of two;
+//            IN_FLIGHT       the packets to load before the first is taken in;
 //            Batch           registers for what one packet of each input holds;
 //            load(p)         the batch p packets further on;
 //            take(sums, b)   one batch into the L accumulators;
 //            take_lane(sum, lane)   one lane of the packet here into its accumulator;
-//            advance(p)      moves on by p packets.
+//            advance(p)      moves on by p packets, or back by -p.
 #pragma once
 
 #include "arithmetic.cuh"
@@ -30,32 +30,23 @@
 
 constexpr u32 CANONICAL_THREADS = 512;
 
-// Takes in the thread's next ROWS packets. All of them are loaded before the first is used.
+// Takes in the thread's next ROWS packets, or as many as there are. All of them are loaded before the first is used.
+// `left` is as in take_virtual_block.
 template <i32 ROWS, class Terms>
-__device__ inline void take_rows(Terms& terms, typename Terms::Sum (&sums)[Terms::LANES]) {
+__device__ inline void take_rows(const Terms& terms, i32 left, typename Terms::Sum (&sums)[Terms::LANES]) {
+    constexpr i32 STEP = CANONICAL_THREADS;
     typename Terms::Batch batches[ROWS];
 #pragma unroll
     for (i32 row = 0; row < ROWS; ++row) {
-        batches[row] = terms.load(row * CANONICAL_THREADS);
+        if (left > row * STEP) {
+            batches[row] = terms.load(row * STEP);
+        }
     }
 #pragma unroll
     for (i32 row = 0; row < ROWS; ++row) {
-        terms.take(sums, batches[row]);
-    }
-    terms.advance(ROWS * CANONICAL_THREADS);
-}
-
-// Takes in what is left after steps of 2 * ROWS packets: ROWS, then half as many, down to one, each if it fits. A short
-// virtual block waits for the memory as seldom as a long one. `left` is as in take_virtual_block.
-template <i32 ROWS, class Terms>
-__device__ inline void take_last_rows(i32& left, Terms& terms, typename Terms::Sum (&sums)[Terms::LANES]) {
-    constexpr i32 STEP = CANONICAL_THREADS;
-    if constexpr (ROWS > 0) {
-        if (left > (ROWS - 1) * STEP) {
-            take_rows<ROWS>(terms, sums);
-            left -= ROWS * STEP;
+        if (left > row * STEP) {
+            terms.take(sums, batches[row]);
         }
-        take_last_rows<ROWS / 2>(left, terms, sums);
     }
 }
 
@@ -71,14 +62,17 @@ __device__ inline void take_virtual_block(Terms terms, u32 elements, typename Te
     constexpr i32 ROWS = Terms::IN_FLIGHT;
     // Whole packets from the thread's next one to the end of the virtual block; the thread takes every 512th.
     i32 left = static_cast<i32>(elements / Terms::LANES) - static_cast<i32>(threadIdx.x);
-    // Not unrolled further: more loads in flight would cost registers that other blocks need.
+    // Not unrolled further: more loads in flight would cost registers that other blocks need. And one loop for whole and
+    // short virtual blocks: the driver compiles it while a program waits.
 #pragma unroll 1
-    for (; left > (ROWS - 1) * STEP; left -= ROWS * STEP) {
-        take_rows<ROWS>(terms, sums);
+    for (; left > 0; left -= ROWS * STEP) {
+        take_rows<ROWS>(terms, left, sums);
+        terms.advance(ROWS * STEP);
     }
-    take_last_rows<ROWS / 2>(left, terms, sums);
-    // The thread whose next packet is the last of the slice and lacks lanes takes those there are.
-    if (left == 0) {
+    // If the last packet of the slice lacks lanes, the thread whose turn it is takes those there are. The packet lies
+    // where the whole ones end, which the thread has passed or just reached.
+    if (left % STEP == 0) {
+        terms.advance(left);
 #pragma unroll
         for (u32 lane = 0; lane < Terms::LANES; ++lane) {
             if (lane < elements % Terms::LANES) {

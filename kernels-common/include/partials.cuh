@@ -4,6 +4,7 @@
 
 #include "arithmetic.cuh"
 #include "canonical.cuh"
+#include "packet.cuh"
 #include "convert.cuh"
 #include "types.cuh"
 #include "warp.cuh"
@@ -12,36 +13,38 @@
 constexpr u32 RUN = 8;
 constexpr u32 CHUNK = RUN * CANONICAL_THREADS;
 
-// The adjacent tree over the `count` <= CHUNK values at `partials`; the result is in thread 0. Reads through the second
-// level cache, because other blocks, or this one a pass earlier, wrote them.
+// The adjacent tree over the `count` <= CHUNK values at `partials`; the result is in thread 0. Absent ones are neutral
+// values. Reads through the second level cache, because other blocks, or this one a pass earlier, wrote them; and in
+// whole runs: there has to be memory up to the next multiple of RUN.
 template <class Op, class S>
 __device__ inline S combine_chunk(const S* partials, u32 count, S (&warp_values)[CANONICAL_THREADS / WARP]) {
+    using Vector = typename Carrier<S>::type;
     u32 first = threadIdx.x * RUN;
+    const Vector* from = reinterpret_cast<const Vector*>(partials + (first < count ? first : 0));
     S run[RUN];
 #pragma unroll
-    for (u32 i = 0; i < RUN; ++i) {
-        run[i] = first + i < count ? __ldcg(partials + first + i) : Op::template identity<S>();
+    for (u32 i = 0; i < RUN; i += LANES<S>) {
+        Packet<S> packet = Carrier<S>::unpack(__ldcg(from + i / LANES<S>));
+#pragma unroll
+        for (u32 lane = 0; lane < LANES<S>; ++lane) {
+            run[i + lane] = first + i + lane < count ? packet.lane[lane] : Op::template neutral<S>();
+        }
     }
 #pragma unroll
     for (u32 stride = 1; stride < RUN; stride *= 2) {
 #pragma unroll
         for (u32 i = 0; i < RUN; i += 2 * stride) {
-            if (first + i + stride < count) {
-                run[i] = Op::combine(run[i], run[i + stride]);
-            }
+            run[i] = Op::combine(run[i], run[i + stride]);
         }
     }
-    u32 runs = (count + RUN - 1) / RUN;
-    u32 runs_below = warp_number() * WARP;
-    S value = warp_adjacent_tree<Op>(run[0], runs > runs_below ? runs - runs_below : 0);
+    S value = warp_adjacent_tree<Op>(run[0]);
     if (lane_number() == 0) {
         warp_values[warp_number()] = value;
     }
     __syncthreads();
+    constexpr u32 WARPS = CANONICAL_THREADS / WARP;
     if (warp_number() == 0) {
-        u32 warps = (runs + WARP - 1) / WARP;
-        value = lane_number() < warps ? warp_values[lane_number()] : Op::template identity<S>();
-        value = warp_adjacent_tree<Op>(value, warps);
+        value = warp_adjacent_tree<Op, WARPS>(warp_values[lane_number() % WARPS]);
     }
     return value;
 }

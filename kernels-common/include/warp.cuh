@@ -51,16 +51,12 @@ __device__ inline S warp_tree_of(S value, u32 present) {
     return value;
 }
 
-// Neighbours first: 0 with 1, 2 with 3, then those, over the values of the first `present` lanes. A value without a
-// partner passes unchanged.
-template <class Op, class S>
-__device__ inline S warp_adjacent_tree(S value, u32 present) {
+// Neighbours first: 0 with 1, 2 with 3, then those, over the values of the first COUNT lanes, a power of two.
+template <class Op, u32 COUNT = WARP, class S>
+__device__ inline S warp_adjacent_tree(S value) {
 #pragma unroll
-    for (u32 offset = 1; offset < WARP; offset *= 2) {
-        S partner = shuffle_down(value, offset);
-        if (lane_number() + offset < present) {
-            value = Op::combine(value, partner);
-        }
+    for (u32 offset = 1; offset < COUNT; offset *= 2) {
+        value = Op::combine(value, shuffle_down(value, offset));
     }
     return value;
 }

@@ -21,7 +21,7 @@ pub struct SingleLaunch<T: Element> {
     misaligned: Option<Kernel>,
     variants: &'static [Ptx],
     name: String,
-    /// One for each virtual block.
+    /// One for each virtual block, up to a multiple of [`RUN`](Self::RUN).
     partials: DeviceBuffer<T::Sum>,
     /// Blocks that have finished; zero between launches.
     counter: DeviceBuffer<u32>,
@@ -32,7 +32,7 @@ pub struct SingleLaunch<T: Element> {
 pub struct Scratch<'a, S> {
     /// The binary logarithm of the number of elements of a virtual block.
     pub log2_v: u32,
-    /// Room for one partial result of each virtual block.
+    /// Room for one partial result of each virtual block; written before, up to the next multiple of 8.
     pub partials: SliceMut<'a, S>,
     /// One counter, which is zero.
     pub counter: SliceMut<'a, u32>,
@@ -43,6 +43,8 @@ impl<T: Element> SingleLaunch<T> {
     const THREADS: u32 = order::THREADS as u32;
     /// Blocks that one multiprocessor holds at once: as many as the kernels' registers allow.
     const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
+    /// The last block reads partial results in runs of so many, also past the last one.
+    const RUN: u64 = 8;
     /// Virtual blocks that fit without [`reserve`](Self::reserve): those of 2²⁸ bytes.
     const INITIAL_PARTIALS: usize = 1024;
 
@@ -52,7 +54,7 @@ impl<T: Element> SingleLaunch<T> {
     /// If the first cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
     pub fn new(stream: &Stream, variants: &'static [Ptx], name: &str) -> Result<Self> {
         let [aligned] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)])?;
-        let partials = stream.alloc_uninit(Self::INITIAL_PARTIALS)?;
+        let partials = stream.alloc_zeros(Self::INITIAL_PARTIALS)?;
         let (misaligned, counter) = (None, stream.alloc_zeros(1)?);
         Ok(Self { aligned, misaligned, variants, name: name.to_owned(), partials, counter })
     }
@@ -68,7 +70,7 @@ impl<T: Element> SingleLaunch<T> {
     /// # Errors
     /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
     pub fn reserve(&mut self, n: u64) -> Result<()> {
-        self.partials.grow_uninit(order::virtual_blocks::<T>(n))
+        self.partials.grow_zeros(order::virtual_blocks::<T>(n).next_multiple_of(Self::RUN))
     }
 
     /// The launch for `n` elements, of any number: no more blocks than are resident at once, and each with equally many
@@ -100,7 +102,7 @@ impl<T: Element> SingleLaunch<T> {
         launch: impl FnOnce(&Kernel, LaunchConfig, Scratch<'_, T::Sum>) -> Result<()>,
     ) -> Result<()> {
         let virtual_blocks = order::virtual_blocks::<T>(n);
-        self.partials.grow_uninit(virtual_blocks)?;
+        self.partials.grow_zeros(virtual_blocks.next_multiple_of(Self::RUN))?;
         let config = LaunchConfig::linear(self.blocks(virtual_blocks), Self::THREADS);
         let kernel = if inputs.iter().all(|input| input.address().is_multiple_of(order::PACKET)) {
             &self.aligned

@@ -70,7 +70,7 @@ template <class T, class Loads>
 struct Products {
     using Sum = sum_t<T>;
     static constexpr u32 LANES = ::LANES<T>;
-    static constexpr i32 IN_FLIGHT = Loads::IN_FLIGHT;
+    static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T>;
     struct Batch {
         Packet<T> x;
         Packet<T> y;
@@ -79,8 +79,8 @@ struct Products {
     const T* x;
     const T* y;
 
-    __device__ Batch load(u32 packets) const {
-        return {Loads::load(x + packets * LANES), Loads::load(y + packets * LANES)};
+    __device__ Batch load(i32 packets) const {
+        return {Loads::load(x + packets * static_cast<i32>(LANES)), Loads::load(y + packets * static_cast<i32>(LANES))};
     }
     __device__ static void take(Sum (&sums)[LANES], const Batch& batch) {
 #pragma unroll
@@ -89,15 +89,15 @@ struct Products {
         }
     }
     __device__ void take_lane(Sum& sum, u32 lane) const { sum = fused_add(sum, widen(x[lane]), widen(y[lane])); }
-    __device__ void advance(u64 packets) {
-        x += packets * LANES;
-        y += packets * LANES;
+    __device__ void advance(i64 packets) {
+        x += packets * static_cast<i64>(LANES);
+        y += packets * static_cast<i64>(LANES);
     }
 };
 
 // *out is the dot product of n elements. The grid is one-dimensional, of any size. `partials` has room for one value
-// per virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is
-// touched.
+// per virtual block of 2^log2_v elements, up to a multiple of RUN and written before, and the counter is 0 before and
+// after; with one virtual block neither is touched.
 template <class Loads, class T>
 __device__ inline void canonical_dot(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter,
                                      sum_t<T>* out) {

@@ -13,12 +13,12 @@ template <class T, class Loads, class Op>
 struct Elements {
     using Sum = sum_t<T>;
     static constexpr u32 LANES = ::LANES<T>;
-    static constexpr i32 IN_FLIGHT = Loads::IN_FLIGHT;
+    static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T>;
     using Batch = Packet<T>;
 
     const T* x;
 
-    __device__ Batch load(u32 packets) const { return Loads::load(x + packets * LANES); }
+    __device__ Batch load(i32 packets) const { return Loads::load(x + packets * static_cast<i32>(LANES)); }
     __device__ static void take(Sum (&sums)[LANES], const Batch& batch) {
 #pragma unroll
         for (u32 lane = 0; lane < LANES; ++lane) {
@@ -26,11 +26,12 @@ struct Elements {
         }
     }
     __device__ void take_lane(Sum& sum, u32 lane) const { sum = Op::combine(sum, widen(x[lane])); }
-    __device__ void advance(u64 packets) { x += packets * LANES; }
+    __device__ void advance(i64 packets) { x += packets * static_cast<i64>(LANES); }
 };
 
 // *out is the reduction of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
-// virtual block of 2^log2_v elements, and the counter is 0 before and after; with one virtual block neither is touched.
+// virtual block of 2^log2_v elements, up to a multiple of RUN and written before, and the counter is 0 before and after;
+// with one virtual block neither is touched.
 template <class Op, class Loads, class T, class R>
 __device__ inline void reduce(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {
     reduce_virtual_blocks<Op>(Elements<T, Loads, Op>{x}, n, log2_v, partials, out);

@@ -37,12 +37,13 @@ fn any_number_of_partials_combines_adjacently() {
             let stream = device.stream().unwrap();
             let [kernel] = module::load(&stream, PTX, ["single_pass_sum_f32"]).unwrap();
             let x = stream.upload(&values).unwrap();
-            let mut scratch = stream.alloc_uninit::<f32>(partials).unwrap();
+            let mut scratch = stream.alloc_zeros::<f32>(partials.next_multiple_of(8)).unwrap();
             let mut counter = stream.alloc_zeros::<u32>(1).unwrap();
             let mut out = stream.alloc_uninit::<f32>(1).unwrap();
             let arguments =
                 (x.as_slice(), n as u64, LOG2_V, scratch.as_slice_mut(), counter.as_slice_mut(), out.as_slice_mut());
-            // SAFETY: x has n elements, there is a partial for each virtual block of 4, and the counter is zero.
+            // SAFETY: x has n elements, there is a partial for each virtual block of 4, up to a multiple of 8, and the
+            // counter is zero.
             unsafe { kernel.launch(LaunchConfig::linear(7, 512), arguments).unwrap() };
             let result = out.download().unwrap()[0];
             assert_eq!(result.to_bits(), expected.to_bits(), "{partials} partials on {device:?}");

@@ -41,12 +41,27 @@ impl<T: Pod> DeviceBuffer<T> {
     /// [`Error::OutOfMemory`]; [`Error::TooLarge`] if the size cannot be represented. The buffer then stays as it was.
     pub fn grow_uninit(&mut self, needed: u64) -> Result<()> {
         if needed > self.len as u64 {
-            let too_large =
-                Error::TooLarge { what: "the number of elements", asked: needed, maximum: usize::MAX as u64 };
-            *self = Self::uninit(&self.stream, usize::try_from(needed).map_err(|_| too_large)?)?;
+            *self = Self::uninit(&self.stream, element_count(needed)?)?;
         }
         Ok(())
     }
+
+    /// The same, with memory that is all zeros if it has to grow.
+    ///
+    /// # Errors
+    /// As [`grow_uninit`](Self::grow_uninit).
+    pub fn grow_zeros(&mut self, needed: u64) -> Result<()> {
+        if needed > self.len as u64 {
+            *self = self.stream.alloc_zeros(element_count(needed)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// `count` as the length of a buffer.
+fn element_count(count: u64) -> Result<usize> {
+    let too_large = Error::TooLarge { what: "the number of elements", asked: count, maximum: usize::MAX as u64 };
+    usize::try_from(count).map_err(|_| too_large)
 }
 
 impl<T> DeviceBuffer<T> {
