@@ -116,6 +116,9 @@ impl Launch {
     }
 }
 
+/// Rounds in which a block looks at memory that others may change before another one begins.
+const PATIENCE: u32 = 64;
+
 /// A launch under way.
 struct Run<'a> {
     config: &'a Config,
@@ -226,22 +229,45 @@ impl Run<'_> {
         Ok(counters)
     }
 
-    /// Runs one block after another.
+    /// Runs one block after another. A block that keeps looking at memory that others may change may be waiting for one
+    /// that has not begun: then that begins too, as long as it can be resident with them, and they take turns.
     fn in_turn(&self, machine: &mut Machine<'_>, policy: &mut Policy) -> Result<(), Fault> {
-        let order = Order::new(self.launch.blocks(), policy.random.as_mut());
-        let mut block = self.block();
-        for place in 0..self.launch.blocks() {
-            let index = self.launch.block_at(order.at(place));
-            self.start(&mut block, index);
-            loop {
+        let blocks = self.launch.blocks();
+        let order = Order::new(blocks, policy.random.as_mut());
+        let occupancy = self.kernel.occupancy(self.config, self.launch.threads(), self.launch.dynamic_shared);
+        let resident = occupancy.max(1) as usize * self.config.multiprocessors.max(1) as usize;
+        let mut place = 0;
+        let (mut running, mut ended): (Vec<Block>, Vec<Block>) = (Vec::new(), Vec::new());
+        let mut rounds_of_watching = 0;
+        loop {
+            let more = running.is_empty() || rounds_of_watching > PATIENCE && running.len() < resident;
+            if more && place < blocks {
+                let mut block = ended.pop().unwrap_or_else(|| self.block());
+                self.start(&mut block, self.launch.block_at(order.at(place)));
+                running.push(block);
+                place += 1;
+                rounds_of_watching = 0;
+            }
+            if running.is_empty() {
+                return Ok(());
+            }
+            let mut watching = false;
+            let mut number = 0;
+            while number < running.len() {
+                let block = &mut running[number];
+                let index = block.index;
                 match block.step(machine, policy).map_err(|fault| self.placed_fault(fault, index))? {
-                    Progress::Done => break,
-                    Progress::Going => {}
+                    Progress::Done => {
+                        ended.push(running.remove(number));
+                        continue;
+                    }
+                    Progress::Going => watching |= block.is_watching(),
                     Progress::Stuck => return Err(self.placed_fault(block.stuck(&self.kernel.code), index)),
                 }
+                number += 1;
             }
+            rounds_of_watching = if watching { rounds_of_watching + 1 } else { 0 };
         }
-        Ok(())
     }
 
     /// Runs all blocks by turns.

@@ -98,6 +98,12 @@ impl Block {
         self.shared.reset();
     }
 
+    /// Whether a path seems to wait for others.
+    pub(crate) fn is_watching(&self) -> bool {
+        let waits = |path: &Path| path.watching && path.wait == Wait::Ready;
+        self.warps.iter().any(|warp| warp.paths.iter().any(waits))
+    }
+
     /// Gives every warp a turn.
     pub(crate) fn step(&mut self, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
         let mut order: Vec<usize> = Vec::new();

@@ -216,12 +216,14 @@ fn messages_and_exchanges() {
     let relayed = (0..blocks as i32).fold(5, |data, block| data * 3 + block);
     let n = 96usize;
     every(ptx!("atomics"), |device| {
-        let data = device.upload(&[5i32, 1, 0, 1, 1, 0, 1]);
-        let (flag, last) = (device.upload(&[0u32; 3]), device.allocate::<i32>(1));
-        let cooperative = Launch { cooperative: true, ..launch(blocks, 32) };
-        device.launch("relay", cooperative, Params::new().add(data).add(flag).add(last));
-        assert_eq!(device.download::<i32>(last, 1), [relayed]);
-        assert_eq!(device.download::<u32>(flag, 3), [blocks, 4, 2]);
+        for cooperative in [false, true] {
+            let data = device.upload(&[5i32, 1, 0, 1, 1, 0, 1]);
+            let (flag, last) = (device.upload(&[0u32; 3]), device.allocate::<i32>(1));
+            let shape = Launch { cooperative, ..launch(blocks, 32) };
+            device.launch("relay", shape, Params::new().add(data).add(flag).add(last));
+            assert_eq!(device.download::<i32>(last, 1), [relayed]);
+            assert_eq!(device.download::<u32>(flag, 3), [blocks, 4, 2]);
+        }
 
         let values = device.upload(&vec![-1i32; n + 1]);
         let floats = device.upload(&vec![-1f32; n + 1]);
