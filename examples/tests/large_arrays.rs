@@ -1,7 +1,8 @@
 //! Arrays of more elements than 32 bits count, and the same code with fewer.
 //!
 //! The large cases run on the device that `auto` opens, if that is a GPU with enough free memory, one after another. The
-//! environment variable `KERNELS_LARGE`, set to anything, forces them everywhere; on the simulator they then take very long.
+//! environment variable `KERNELS_LARGE`, set to anything, forces them on any device; on the simulator they take very
+//! long.
 
 mod common;
 
@@ -118,8 +119,9 @@ fn stalls_by<T: Element>(rung: &Rung<T>) -> Option<u64> {
 
 /// Every rung over ones, and over landmarks.
 ///
-/// In `f32`, all but the two rungs of [`stalls_by`] give the sum of ones rounded once: their partial sums are multiples of
-/// 256, which are exact up to 2^32, or, where the array ends, one next to such a multiple, which is rounded to it.
+/// In `f32`, all but the two rungs of [`stalls_by`] give the sum of ones rounded once: the sums of their blocks are
+/// multiples of 256, and so are exact when added up to 2^32. That of the last block is one off such a multiple, and is
+/// rounded to it on the way.
 fn sums<T: Element>(stream: &Stream, lengths: &[usize]) -> Result<()> {
     let most = lengths[lengths.len() - 1];
     let mut array = ones::<T>(stream, most)?;
