@@ -53,6 +53,15 @@ pub(crate) fn execute<O: Parser>(run: fn(&O) -> anyhow::Result<Output>, argument
     Execution { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
+/// The devices to test on: the one that `KERNELS_DEVICE` names, or else every one that there is. As
+/// `kernels_common::testing::devices`, whose feature would be built for every example too.
+pub(crate) fn devices() -> Vec<Device> {
+    let is_named = std::env::var(Device::SELECTOR_VARIABLE).is_ok_and(|named| !named.is_empty());
+    let every = || Device::list().into_iter().map(|device| device.selector).collect();
+    let selectors: Vec<String> = if is_named { vec!["auto".to_owned()] } else { every() };
+    selectors.iter().map(|selector| Device::open(selector).unwrap()).collect()
+}
+
 /// The first GPU that this machine does not have.
 pub(crate) fn absent_gpu() -> String {
     format!("cuda:{}", Device::list().iter().filter(|device| device.backend == BackendKind::Cuda).count())
