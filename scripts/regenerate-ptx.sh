@@ -58,7 +58,7 @@ for source in "$foreign"/*.cu; do
         ptx=${source%.cu}.sm_$arch.ptx
         .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${flags[@]}" "$source" -o "$ptx"
         sed -i -E -e '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' \
-            -e 's/_INTERNAL_[0-9a-f]{8}_/_INTERNAL_00000000_/g' \
+            -e 's/(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}_/\100000000_/g' \
             -e 's/(95,73,78,84,69,82,78,65,76,95)(,[0-9]+){8}/\1,48,48,48,48,48,48,48,48/g' "$ptx"
     done
 done
