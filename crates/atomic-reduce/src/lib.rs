@@ -123,13 +123,14 @@ impl<T: Element> Sum<T> for AtomicReduce<T> {
     }
 
     fn depth(&self, n: u64) -> u64 {
+        let warp = self.stream().device().properties().warp_size;
         let alone = match self.variant {
             Variant::PerElement => 1,
-            Variant::WarpLeader => u64::from(self.stream().device().properties().warp_size.min(self.block)),
+            Variant::WarpLeader => u64::from(warp.min(self.block)),
             Variant::BlockLeader => self.block.into(),
         };
         // A leader's additions, then at worst all those to the result.
-        alone.min(n) + leaders(self.variant, n, self.block, self.stream().device().properties().warp_size)
+        alone.min(n).saturating_add(leaders(self.variant, n, self.block, warp))
     }
 
     fn stream(&self) -> &Stream {

@@ -7,8 +7,7 @@ use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, devices, inputs, lengths, offsets, sums};
-use proptest::prelude::*;
+use kernels_common::testing::{Input, devices, sums};
 
 struct Atomic;
 
@@ -24,39 +23,7 @@ impl sums::Family for Atomic {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
-        sums::agrees_with_the_exact_sum::<Atomic>(n, input, offset)?;
-    }
-}
-
-#[test]
-fn tails_count_once() {
-    sums::tails_count_once::<Atomic>();
-}
-
-#[test]
-fn narrow_types_do_not_saturate() {
-    sums::narrow_types_do_not_saturate::<Atomic>();
-}
-
-#[test]
-fn special_values_follow_one_policy() {
-    sums::special_values_follow_one_policy::<Atomic>();
-}
-
-#[test]
-fn reproducible_bits_repeat() {
-    sums::reproducible_bits_repeat::<Atomic>();
-}
-
-#[test]
-fn wrong_input_is_a_typed_error() {
-    sums::wrong_input_is_a_typed_error::<Atomic>();
-}
+kernels_common::sum_tests!(Atomic, cases: 16);
 
 #[test]
 fn blocks_that_no_device_launches_are_refused() {

@@ -113,7 +113,7 @@ impl<T: Element> GridSync<T> {
         if blocks == 0 {
             return Err(Error::InvalidLaunch {
                 kernel: kernel.name().to_owned(),
-                limit: "the number of blocks (at least 1)",
+                limit: "the number of blocks",
                 asked: 0,
                 maximum: resident.into(),
             });

@@ -6,8 +6,7 @@ use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, devices, inputs, lengths, offsets, sums};
-use proptest::prelude::*;
+use kernels_common::testing::{Input, Values, devices, sums};
 
 struct Grid;
 
@@ -32,39 +31,7 @@ fn cooperative_devices() -> Vec<Device> {
     devices().iter().filter(|device| device.properties().cooperative_launch).cloned().collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
-        sums::agrees_with_the_exact_sum::<Grid>(n, input, offset)?;
-    }
-}
-
-#[test]
-fn tails_count_once() {
-    sums::tails_count_once::<Grid>();
-}
-
-#[test]
-fn narrow_types_do_not_saturate() {
-    sums::narrow_types_do_not_saturate::<Grid>();
-}
-
-#[test]
-fn special_values_follow_one_policy() {
-    sums::special_values_follow_one_policy::<Grid>();
-}
-
-#[test]
-fn reproducible_bits_repeat() {
-    sums::reproducible_bits_repeat::<Grid>();
-}
-
-#[test]
-fn wrong_input_is_a_typed_error() {
-    sums::wrong_input_is_a_typed_error::<Grid>();
-}
+kernels_common::sum_tests!(Grid, cases: 12);
 
 /// All blocks that the device holds, and work for none but the first, for some, and for all but one thread.
 #[test]

@@ -178,7 +178,7 @@ impl<T: Element> Sum<T> for ShuffleReduce<T> {
         let rounds = |values: u32| u64::from(values.next_power_of_two().ilog2());
         let block = u64::from(self.block);
         let blocks = self.most_blocks.map_or(u64::MAX, |most| most.get().into()).min(n.div_ceil(block)).max(1);
-        let alone = n.div_ceil(blocks * block);
+        let alone = n.div_ceil(blocks.saturating_mul(block));
         alone + rounds(self.block.min(WARP)) + rounds(self.block.div_ceil(WARP)) + blocks
     }
 

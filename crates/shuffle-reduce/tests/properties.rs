@@ -8,8 +8,7 @@ use kernels_common::error::{Error, Result};
 use kernels_common::oracle;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, bf16, devices, f16, inputs, lengths, offsets, sums};
-use proptest::prelude::*;
+use kernels_common::testing::{Input, Values, bf16, devices, f16, sums};
 use shuffle_reduce::{ShuffleReduce, Variant};
 
 struct Shuffles;
@@ -30,39 +29,7 @@ impl sums::Family for Shuffles {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
-        sums::agrees_with_the_exact_sum::<Shuffles>(n, input, offset)?;
-    }
-}
-
-#[test]
-fn tails_count_once() {
-    sums::tails_count_once::<Shuffles>();
-}
-
-#[test]
-fn narrow_types_do_not_saturate() {
-    sums::narrow_types_do_not_saturate::<Shuffles>();
-}
-
-#[test]
-fn special_values_follow_one_policy() {
-    sums::special_values_follow_one_policy::<Shuffles>();
-}
-
-#[test]
-fn reproducible_bits_repeat() {
-    sums::reproducible_bits_repeat::<Shuffles>();
-}
-
-#[test]
-fn wrong_input_is_a_typed_error() {
-    sums::wrong_input_is_a_typed_error::<Shuffles>();
-}
+kernels_common::sum_tests!(Shuffles, cases: 12);
 
 /// Every variant that the device can run on elements of type `T`.
 fn variants<T: Element>(device: &Device) -> impl Iterator<Item = Variant> {

@@ -6,7 +6,7 @@ use kernels_common::error::{Error, Result};
 use kernels_common::for_every_element;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, bf16, devices, f16, inputs, lengths, offsets, sums};
+use kernels_common::testing::{Input, Values, bf16, devices, f16, inputs, lengths, sums};
 use proptest::prelude::*;
 use single_pass::{Maximum, Minimum, Operation, Plus, Product, Reduce, SinglePass};
 
@@ -23,6 +23,8 @@ impl sums::Family for Single {
         Ok(Box::new(SinglePass::<T>::new(stream)?))
     }
 }
+
+kernels_common::sum_tests!(Single, cases: 10);
 
 /// The bytes of a value, for messages and comparisons.
 fn bits<R: Element>(value: R) -> u64 {
@@ -88,11 +90,6 @@ proptest! {
         for_every_element!(check(n, input, offset));
     }
 
-    #[test]
-    fn sums_agree_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
-        sums::agrees_with_the_exact_sum::<Single>(n, input, offset)?;
-    }
-
     /// Factors near 1, whose product neither overflows nor vanishes.
     #[test]
     fn products_near_1_are_within_their_bound(n in 1usize..20_000, seed in any::<u64>(), offset in 0usize..5) {
@@ -128,31 +125,6 @@ fn many_virtual_blocks() {
     check_bits::<f32, Minimum>(&values, 0).unwrap();
     let factors: Vec<f64> = values.iter().map(|&x| 1.0 + f64::from(x) / 1e5).collect();
     check_bits::<f64, Product>(&factors, 0).unwrap();
-}
-
-#[test]
-fn tails_count_once() {
-    sums::tails_count_once::<Single>();
-}
-
-#[test]
-fn narrow_types_do_not_saturate() {
-    sums::narrow_types_do_not_saturate::<Single>();
-}
-
-#[test]
-fn special_values_follow_one_policy() {
-    sums::special_values_follow_one_policy::<Single>();
-}
-
-#[test]
-fn reproducible_bits_repeat() {
-    sums::reproducible_bits_repeat::<Single>();
-}
-
-#[test]
-fn wrong_input_to_a_sum_is_a_typed_error() {
-    sums::wrong_input_is_a_typed_error::<Single>();
 }
 
 #[test]
@@ -211,24 +183,8 @@ fn special_values_of_every_operation() {
     assert_eq!(bf16::from_f64(f64::NAN).to_bits(), bf16::NAN.to_bits());
 }
 
-/// A fault ends a launch when some of its blocks are done and others are not. A GPU runs nothing after one, so this is
-/// for the simulator.
 #[test]
-fn a_fault_leaves_the_object_usable() {
-    for selector in ["sim:sms=4", "sim:sms=4,seed=1", "sim:sms=4,seed=2"] {
-        let stream = Device::open(selector).unwrap().stream().unwrap();
-        let n = 150_000;
-        let ones = stream.upload(&vec![1.0f32; n]).unwrap();
-        let mut unfinished = stream.alloc_uninit::<f32>(n).unwrap();
-        unfinished.slice_mut(..n - 1).unwrap().fill_zero().unwrap();
-        let mut sum = SinglePass::<f32>::new(&stream).unwrap();
-        assert!(matches!(sum.value(&unfinished), Err(Error::Fault(_))), "{selector}");
-        assert_eq!(sum.value(&ones).unwrap(), n as f32, "{selector}");
-    }
-}
-
-#[test]
-fn wrong_input_is_a_typed_error() {
+fn wrong_input_to_other_operations_is_a_typed_error() {
     for device in devices() {
         let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
         let x = stream.upload(&[4.0f32; 4]).unwrap();

@@ -6,8 +6,7 @@ use kernels_common::error::{Error, Result};
 use kernels_common::oracle;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, devices, inputs, lengths, offsets, sums};
-use proptest::prelude::*;
+use kernels_common::testing::{Input, Values, devices, sums};
 use tree_reduce::{TreeReduce, Variant};
 
 struct Trees;
@@ -34,39 +33,7 @@ impl sums::Family for Trees {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
-        sums::agrees_with_the_exact_sum::<Trees>(n, input, offset)?;
-    }
-}
-
-#[test]
-fn tails_count_once() {
-    sums::tails_count_once::<Trees>();
-}
-
-#[test]
-fn narrow_types_do_not_saturate() {
-    sums::narrow_types_do_not_saturate::<Trees>();
-}
-
-#[test]
-fn special_values_follow_one_policy() {
-    sums::special_values_follow_one_policy::<Trees>();
-}
-
-#[test]
-fn reproducible_bits_repeat() {
-    sums::reproducible_bits_repeat::<Trees>();
-}
-
-#[test]
-fn wrong_input_is_a_typed_error() {
-    sums::wrong_input_is_a_typed_error::<Trees>();
-}
+kernels_common::sum_tests!(Trees, cases: 12);
 
 /// Every variant with every block that it takes out of `blocks`.
 fn for_each_block<T: Element>(stream: &Stream, blocks: &[u32], mut test: impl FnMut(&mut TreeReduce<T>, &str)) {

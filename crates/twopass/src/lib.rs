@@ -109,8 +109,8 @@ impl<T: Element> TwoPass<T> {
     /// # Errors
     /// [`Error::TooLarge`](kernels_common::error::Error::TooLarge) if that takes more than 2³¹ − 1 blocks.
     pub fn plan(&self, n: u64) -> Result<[LaunchConfig; 2]> {
-        let threads = self.variant.partials(n) * u64::from(THREADS);
-        Ok([LaunchConfig::covering(threads, THREADS)?, LaunchConfig::linear(1, FINISH_THREADS)])
+        let blocks = LaunchConfig::covering(self.variant.partials(n), 1)?;
+        Ok([LaunchConfig { block: [THREADS, 1, 1], ..blocks }, LaunchConfig::linear(1, FINISH_THREADS)])
     }
 }
 
@@ -128,7 +128,8 @@ impl<T: Element> Sum<T> for TwoPass<T> {
         // partials.
         let partials = self.variant.partials(n);
         let pass = |values: u64, threads: u64, block: u32| values.div_ceil(threads.max(1)) + u64::from(block.ilog2());
-        pass(n, partials * u64::from(THREADS), THREADS) + pass(partials, FINISH_THREADS.into(), FINISH_THREADS)
+        pass(n, partials.saturating_mul(THREADS.into()), THREADS)
+            + pass(partials, FINISH_THREADS.into(), FINISH_THREADS)
     }
 
     fn stream(&self) -> &Stream {

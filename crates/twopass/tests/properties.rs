@@ -5,8 +5,7 @@ use kernels_common::element::{Accumulator, Element};
 use kernels_common::error::{Error, Result};
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, bf16, devices, f16, inputs, lengths, offsets, sums};
-use proptest::prelude::*;
+use kernels_common::testing::{Input, Values, bf16, devices, f16, sums};
 use twopass::{TwoPass, Variant};
 
 struct Two;
@@ -23,39 +22,7 @@ impl sums::Family for Two {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_variant_and_type_agrees_with_the_exact_sum(n in lengths(), input in inputs(), offset in offsets()) {
-        sums::agrees_with_the_exact_sum::<Two>(n, input, offset)?;
-    }
-}
-
-#[test]
-fn tails_count_once() {
-    sums::tails_count_once::<Two>();
-}
-
-#[test]
-fn narrow_types_do_not_saturate() {
-    sums::narrow_types_do_not_saturate::<Two>();
-}
-
-#[test]
-fn special_values_follow_one_policy() {
-    sums::special_values_follow_one_policy::<Two>();
-}
-
-#[test]
-fn reproducible_bits_repeat() {
-    sums::reproducible_bits_repeat::<Two>();
-}
-
-#[test]
-fn wrong_input_is_a_typed_error() {
-    sums::wrong_input_is_a_typed_error::<Two>();
-}
+kernels_common::sum_tests!(Two, cases: 16);
 
 /// The order of the additions, written down for the host: what makes the bits equal on all devices.
 mod order {
@@ -150,7 +117,11 @@ fn plans_past_32_bits() {
         assert_eq!((first.blocks(), finish.blocks()), (1024, 1));
     }
     let sum = TwoPass::<f32>::new(&stream, Variant::OneElement).unwrap();
-    assert!(matches!(sum.plan(1 << 40), Err(Error::TooLarge { .. })));
+    for n in [1 << 40, u64::MAX] {
+        assert!(matches!(sum.plan(n), Err(Error::TooLarge { .. })), "{n}");
+    }
+    let [first, _] = TwoPass::<f32>::new(&stream, Variant::GridStride).unwrap().plan(u64::MAX).unwrap();
+    assert_eq!(first.blocks(), 1024);
 }
 
 /// What a profiler would count for 2^20 elements of type f32: the figures of the documentation.

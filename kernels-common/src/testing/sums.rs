@@ -1,5 +1,5 @@
 //! What every crate of sums is tested for. A crate describes its sums as a [`Family`]; each function here is one test over
-//! all of them, for every element type, on every device.
+//! all of them, for every element type, on every device. [`sum_tests!`](crate::sum_tests) makes tests of all functions.
 
 use std::fmt::Debug;
 
@@ -35,6 +35,43 @@ pub trait Family {
         let _ = member;
         true
     }
+}
+
+/// The tests of all sums for one family, by the names of the functions in [`testing::sums`](crate::testing::sums):
+/// `sum_tests!(Family, cases: 16)`, where `cases` is how many inputs the property is tried with.
+///
+/// The crate that calls it depends on proptest.
+#[macro_export]
+macro_rules! sum_tests {
+    ($Family:ty, cases: $cases:literal) => {
+        ::proptest::proptest! {
+            #![proptest_config(::proptest::test_runner::Config {
+                cases: $cases,
+                ..::proptest::test_runner::Config::default()
+            })]
+
+            #[test]
+            fn every_variant_and_type_agrees_with_the_exact_sum(
+                n in $crate::testing::lengths(),
+                input in $crate::testing::inputs(),
+                offset in $crate::testing::offsets(),
+            ) {
+                $crate::testing::sums::agrees_with_the_exact_sum::<$Family>(n, input, offset)?;
+            }
+        }
+
+        $crate::sum_tests!(@plain $Family: tails_count_once, narrow_types_do_not_saturate,
+            special_values_follow_one_policy, reproducible_bits_repeat, wrong_input_is_a_typed_error,
+            a_fault_leaves_the_object_usable, any_number_of_elements_has_a_depth);
+    };
+    (@plain $Family:ty: $($test:ident),+) => {
+        $(
+            #[test]
+            fn $test() {
+                $crate::testing::sums::$test::<$Family>();
+            }
+        )+
+    };
 }
 
 /// Calls `test` with each member of the family that the device can run, and a name for messages.
@@ -306,4 +343,48 @@ pub fn wrong_input_is_a_typed_error<F: Family>() {
             assert_eq!(out.download().unwrap(), expected, "{context}");
         });
     }
+}
+
+/// Elements that nobody wrote are a fault, wherever they are, and the object goes on working: a launch that ended half
+/// way leaves no counter, partial result or result behind. A GPU runs nothing after a fault, so this is for the simulator.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn a_fault_leaves_the_object_usable<F: Family>() {
+    // Several blocks of every variant, and several virtual blocks of the canonical order.
+    let n = 70_000;
+    for selector in ["sim:sms=4", "sim:sms=3,seed=1,cc=8.0"] {
+        let device = Device::open(selector).unwrap();
+        for_each_member::<F, i32>(&device, |sum, context| {
+            let stream = sum.stream().clone();
+            let ones = stream.upload(&vec![1i32; n]).unwrap();
+            for hole in [0, n - 1] {
+                let mut unfinished = stream.alloc_uninit::<i32>(n).unwrap();
+                unfinished.slice_mut(..hole).unwrap().fill_zero().unwrap();
+                unfinished.slice_mut(hole + 1..).unwrap().fill_zero().unwrap();
+                let faulty = sum.sum(unfinished.as_slice());
+                assert!(matches!(faulty, Err(Error::Fault(_))), "nothing at {hole}, {context}: {faulty:?}");
+                assert_eq!(sum.sum(ones.as_slice()).unwrap(), n as i64, "after a fault at {hole}, {context}");
+            }
+        });
+    }
+}
+
+/// A number of elements that no memory holds has a depth all the same, and memory for it is refused or not needed.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn any_number_of_elements_has_a_depth<F: Family>() {
+    let device = Device::open("sim").unwrap();
+    for_each_member::<F, u32>(&device, |sum, context| {
+        let counts = [1, 1 << 20, 1 << 32, 1 << 40, u64::MAX];
+        let depths = counts.map(|n| sum.depth(n));
+        assert!(depths.is_sorted() && depths[4] > depths[0], "{depths:?}, {context}");
+        for n in counts {
+            let reserved = sum.reserve(usize::try_from(n).unwrap_or(usize::MAX));
+            let typed = matches!(reserved, Ok(()) | Err(Error::OutOfMemory { .. } | Error::TooLarge { .. }));
+            assert!(typed, "{n} elements, {context}: {reserved:?}");
+        }
+        assert_eq!(sum_at(sum, &[1; 1000], 1).unwrap(), 1000, "after memory that could not be had, {context}");
+    });
 }
