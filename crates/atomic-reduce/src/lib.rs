@@ -17,8 +17,8 @@
 //! fewer threads do any work.
 //!
 //! In which order the additions happen is left to chance. Floating-point sums can have other bits at every run, and an
-//! `f32` that many small elements are added to one by one stops growing: at 2²⁴, one more is less than half of its last
-//! bit. Integers do not mind.
+//! `f32` that many small elements are added to one by one stops growing: at 2²⁴, one more is half of its last bit, and
+//! is rounded away. Integers do not mind.
 //!
 //! What becomes of additions that are *not* atomic is shown by [`racy`].
 
