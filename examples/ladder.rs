@@ -6,15 +6,16 @@
 //! cargo run --release --example ladder -- --n 2^28 --dtype f64 --svg ladder.svg
 //! ```
 //!
-//! The elements are small integers, so that every right result equals the exact sum, whatever the order of additions. On a GPU it is timed, beside a copy of the array in the same run; on the
-//! simulator, where time says nothing about a GPU, it is counted: what a profiler would show.
+//! The elements are small integers, so that every right result equals the exact sum, whatever the order of additions.
+//! On a GPU it is timed, beside a copy of the array in the same run; on the simulator, where time says nothing about a
+//! GPU, it is counted: what a profiler would show.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use examples::chart::{Bar, BarChart};
+use examples::chart::{self, Bar, BarChart};
 use examples::counters::Figures;
 use examples::dtype::{Dtype, Value};
 use examples::for_dtype;
@@ -23,8 +24,9 @@ use examples::json::{self, Number};
 use examples::options::{CommonOptions, parse_count};
 use examples::program::{self, Output};
 use examples::progress::Progress;
-use examples::report::{self, Lines, Table};
+use examples::report::{self, Table};
 use examples::rungs::{self, Rung};
+use examples::setting::device_lines;
 use examples::timing::{self, device_ms, median};
 use kernels_common::Counters;
 use kernels_common::device::{BackendKind, Device};
@@ -40,7 +42,7 @@ use serde::Serialize;
 pub struct Options {
     /// Number of elements: digits with or without `_`, `1e6`, `2^24`, and sums of those such as `10^6+3` [default: 2^28
     /// on a GPU, 1e6+3 on the simulator]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     n: Option<u64>,
 
     /// Also draw a bar chart into this file: bandwidths on a GPU, PTX instructions per element on the simulator
@@ -61,7 +63,7 @@ reads and writes each element. The speed-up is over the rung before.
 
 `racy` is wrong on purpose; it does not count for the exit code.
 
-JSON: one object. Each of `variants` has `crate`, `variant`, `ok`, `reproducible` (whether it promises the same bits at \
+JSON: one object; its `ok` is that of all variants but `racy`. Each of `variants` has `crate`, `variant`, `ok`, `reproducible` (whether it promises the same bits at \
 every run), `kernel_ms`, `gbps`, and `counters` (on the simulator, else null).
 
 Exit code: 0 if every result but that of `racy` is right, 1 if one is wrong or the device fails, 2 for a mistake in the \
@@ -85,6 +87,9 @@ fn climb<T: Value>(options: &Options, device: &Device) -> Result<Output> {
     let on_gpu = device.properties().backend == BackendKind::Cuda;
     let n = options.n.unwrap_or(if on_gpu { 1 << 28 } else { 1_000_003 });
     let repeat = options.common.repeats(device);
+    if let Some(path) = &options.svg {
+        chart::check_writable(path)?;
+    }
     let progress = Progress::new("preparing the input");
     let values = small_integers::<T>(n, options.common.seed)?;
     progress.step("adding up on the host");
@@ -112,10 +117,12 @@ fn climb<T: Value>(options: &Options, device: &Device) -> Result<Output> {
         device: properties.name.clone(),
         backend: properties.backend.to_string(),
         selector: properties.selector.clone(),
+        fallback_reason: device.fallback_reason().map(str::to_owned),
         n,
         dtype: T::NAME,
         seed: options.common.seed,
         repeat,
+        ok: variants.iter().all(|variant| variant.ok || variant.racy),
         reference: reference(&exact),
         copy_ms,
         copy_gbps,
@@ -125,8 +132,9 @@ fn climb<T: Value>(options: &Options, device: &Device) -> Result<Output> {
     if let Some(path) = &options.svg {
         report.chart().write(path)?;
     }
-    let text = if options.common.json { serde_json::to_string(&report)? } else { report.text(device) };
-    Ok(Output { text, ok: report.is_ok() })
+    let text =
+        if options.common.json { serde_json::to_string(&report)? } else { report.text(device, &options.common.device) };
+    Ok(Output { text, ok: report.ok })
 }
 
 fn bytes<T>(n: u64) -> u64 {
@@ -186,10 +194,13 @@ struct Report {
     device: String,
     backend: String,
     selector: String,
+    fallback_reason: Option<String>,
     n: u64,
     dtype: &'static str,
     seed: u64,
     repeat: u32,
+    /// Whether every variant is right but the one that is wrong on purpose.
+    ok: bool,
     reference: Number,
     copy_ms: Option<f64>,
     copy_gbps: Option<f64>,
@@ -249,16 +260,9 @@ impl Variant {
 }
 
 impl Report {
-    fn is_ok(&self) -> bool {
-        self.variants.iter().all(|variant| variant.ok || variant.racy)
-    }
-
-    fn text(&self, device: &Device) -> String {
-        let mut lines = Lines::default();
-        lines.add("device", format_args!("{} ({})", self.device, self.selector));
-        if let Some(reason) = device.fallback_reason() {
-            lines.add("no GPU", reason);
-        }
+    /// `selector` is what the command line says.
+    fn text(&self, device: &Device, selector: &str) -> String {
+        let mut lines = device_lines(device, selector);
         lines.add(
             "input",
             format_args!("{} {}, small integers from seed {}", report::count(self.n), self.dtype, self.seed),

@@ -36,11 +36,13 @@ use transpose_padding::{Transpose, Variant};
 #[command(name = "transpose", after_long_help = NOTES)]
 pub struct Options {
     /// Rows of the matrix: digits with or without `_`, `1e6`, `2^12`, and sums of those
-    #[arg(long, value_name = "ROWS", default_value = "4096", value_parser = parse_count)]
+    #[arg(long, value_name = "ROWS", default_value = "4096", value_parser = parse_count,
+          allow_negative_numbers = true)]
     rows: u64,
 
     /// Columns of the matrix
-    #[arg(long, value_name = "COLS", default_value = "4096", value_parser = parse_count)]
+    #[arg(long, value_name = "COLS", default_value = "4096", value_parser = parse_count,
+          allow_negative_numbers = true)]
     cols: u64,
 
     /// How the elements get to their places
@@ -60,8 +62,8 @@ store to shared memory, sectors of an access to global memory, and totals. Witho
 wavefront for elements of up to 4 bytes, 2 for 8 bytes, and 4 for packets of 16. 32 neighbouring f32 lie in 4 \
 sectors.
 
-JSON: one object with `device`, `backend`, `rows`, `cols`, `dtype`, `seed`, `repeat`, `ok`, `copy_gbps` and an array \
-`variants`. `kernel_ms` is milliseconds for one launch; on the simulator, those that the simulation took, and `gbps` \
+JSON: one object with `device`, `backend`, `selector`, `fallback_reason`, `n`, `rows`, `cols`, `dtype`, `seed`, \
+`repeat`, `ok`, `copy_gbps` and an array `variants`, where `mismatch` says which element is wrong, if one is. `kernel_ms` is milliseconds for one launch; on the simulator, those that the simulation took, and `gbps` \
 is null there. `counters` is null on a GPU.
 
 Exit code: 0 if every element is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line.";
@@ -104,6 +106,9 @@ fn transpose<T: Value>(options: &Options, device: &Device) -> Result<Output> {
         serde_json::to_string(&Report {
             device: &properties.name,
             backend: properties.backend.to_string(),
+            selector: &properties.selector,
+            fallback_reason: device.fallback_reason(),
+            n,
             rows,
             cols,
             dtype: T::NAME,
@@ -212,6 +217,9 @@ fn bandwidth(device: &Device, bytes: u64, ms: f64) -> Option<f64> {
 struct Report<'a> {
     device: &'a str,
     backend: String,
+    selector: &'a str,
+    fallback_reason: Option<&'a str>,
+    n: u64,
     rows: u64,
     cols: u64,
     dtype: &'static str,
@@ -233,7 +241,6 @@ struct VariantReport {
     kernel_ms: f64,
     gbps: Option<f64>,
     counters: Option<Figures>,
-    #[serde(skip)]
     mismatch: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! Bar charts as SVG.
 
+use std::fs::OpenOptions;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
@@ -55,6 +56,20 @@ const BAR: u32 = 26;
 const LABELS: u32 = 230;
 const MARGINS: u32 = 110;
 
+/// Finds out whether a chart can be written to `path` before the work is done that it will show. Leaves what the file
+/// holds; one that is not there is made.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn check_writable(path: &Path) -> Result<()> {
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map(drop).with_context(|| cannot_write(path))
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
 impl BarChart {
     /// The chart as the text of an SVG file.
     ///
@@ -72,7 +87,7 @@ impl BarChart {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        std::fs::write(path, self.svg()?).with_context(|| format!("cannot write {}", path.display()))
+        std::fs::write(path, self.svg()?).with_context(|| cannot_write(path))
     }
 
     fn draw(&self, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error::Error + '_>> {

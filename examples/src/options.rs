@@ -21,12 +21,12 @@ pub struct CommonOptions {
     pub device: String,
 
     /// Seed of random input; the same seed gives the same values on every machine
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     pub seed: u64,
 
     /// How often to run a kernel for its time, after a warm-up [default: 30 on a GPU, once and without a warm-up on the
     /// simulator]
-    #[arg(long, value_name = "TIMES")]
+    #[arg(long, value_name = "TIMES", value_parser = parse_times, allow_negative_numbers = true)]
     pub repeat: Option<NonZeroU32>,
 
     /// Print one JSON object instead of a table
@@ -57,7 +57,7 @@ impl CommonOptions {
 pub struct VectorOptions {
     /// Number of elements: digits with or without `_`, `1e6`, `2^24`, and sums of those such as `10^6+3` [default:
     /// that of the files, else 20 million]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub n: Option<u64>,
 
     /// The first vector: a NumPy file (.npy) with one dimension, which nothing may change while the program runs
@@ -68,6 +68,10 @@ pub struct VectorOptions {
     /// raw bytes, need `--dtype bf16`
     #[arg(long, value_name = "FILE", requires = "x")]
     pub y: Option<PathBuf>,
+}
+
+fn parse_times(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| format!("it is a number from 1 to {}", u32::MAX))
 }
 
 /// Reads a number of elements, such as `20_000_000`, `1e6`, `2^24` or `10^6+3`.

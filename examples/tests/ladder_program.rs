@@ -7,7 +7,7 @@ mod common;
 pub mod ladder_program;
 
 use common::{Execution, execute};
-use examples::program::FAILURE;
+use examples::program::{FAILURE, USAGE};
 use serde_json::Value as Json;
 
 fn run(arguments: &[&str]) -> Execution {
@@ -40,7 +40,7 @@ fn every_variant_but_the_racy_one_is_right_for_every_type() {
             let found = variants(&json).iter().filter(|variant| variant.0 == of_crate).count();
             assert!(found >= least, "{of_crate}: {found}");
         }
-        assert_eq!((&json["n"], &json["dtype"]), (&10007.into(), &dtype.into()));
+        assert_eq!((&json["n"], &json["dtype"], &json["ok"]), (&10007.into(), &dtype.into(), &true.into()));
         for (of_crate, name, variant) in variants(&json) {
             assert_eq!(variant["ok"], name != "racy", "{of_crate} {name} {dtype}: {variant}");
         }
@@ -75,7 +75,16 @@ fn a_table_and_a_chart_for_people() {
     let file = folder.path().join("ladder.svg");
     let execution = run(&["--n", "1000", "--device", "sim", "--svg", file.to_str().unwrap()]);
     assert_eq!((execution.code, execution.err.as_str()), (0, ""));
-    for text in ["small integers", "racy", "WRONG", "warp-leader", "ok", "divergent"] {
+    for text in [
+        "--device sim asks for the simulator",
+        "compute capability 7.5",
+        "small integers",
+        "racy",
+        "WRONG",
+        "warp-leader",
+        "ok",
+        "divergent",
+    ] {
         assert!(execution.out.contains(text), "{text} in {}", execution.out);
     }
     let svg = std::fs::read_to_string(&file).unwrap();
@@ -88,4 +97,22 @@ fn nothing_to_add_up_is_fine_and_a_bad_file_is_named() {
     assert!(variants(&json).iter().all(|(_, _, variant)| variant["ok"] == true && variant["result"] == 0.0));
     let failed = run(&["--n", "10", "--device", "sim", "--svg", "no/such/folder/x.svg"]);
     assert!(failed.failure(FAILURE).contains("no/such/folder/x.svg"));
+    // Before any work: no memory holds so many elements, and the file is what is complained about.
+    let failed = run(&["--n", "2^60", "--device", "sim", "--svg", "no/such/folder/x.svg"]);
+    assert!(failed.failure(FAILURE).contains("no/such/folder/x.svg"));
+}
+
+#[test]
+fn numbers_that_are_none_are_named() {
+    for (option, text, says) in [
+        ("--n", "-1", "`-1` is not a number"),
+        ("--n", "1e30", "does not fit 64 bits"),
+        ("--repeat", "0", "a number from 1"),
+        ("--repeat", "-3", "a number from 1"),
+        ("--seed", "-1", "--seed"),
+    ] {
+        let execution = run(&[option, text]);
+        assert_eq!(execution.code, USAGE, "{option} {text}");
+        assert!(execution.err.contains("invalid value") && execution.err.contains(says), "{}", execution.err);
+    }
 }

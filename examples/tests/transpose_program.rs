@@ -37,14 +37,16 @@ fn every_variant_transposes_every_type() {
 #[test]
 fn json_says_everything_and_shows_bank_conflicts() {
     let json = on_simulator(&["--rows", "1024", "--cols", "1024"]);
-    assert!(json["device"].is_string() && json["copy_gbps"].is_null());
-    assert_eq!((&json["backend"], &json["dtype"]), (&"sim".into(), &"f32".into()));
-    assert_eq!((&json["rows"], &json["cols"], &json["seed"]), (&1024.into(), &1024.into(), &0.into()));
-    assert_eq!((&json["repeat"], &json["ok"]), (&1.into(), &true.into()));
     let of = |name: &str| {
         let variants = json["variants"].as_array().unwrap();
         variants.iter().find(|entry| entry["variant"] == name).unwrap()
     };
+    assert!(json["device"].is_string() && json["copy_gbps"].is_null());
+    assert_eq!((&json["backend"], &json["dtype"]), (&"sim".into(), &"f32".into()));
+    assert_eq!((&json["selector"], &json["fallback_reason"]), (&"sim".into(), &Json::Null));
+    assert_eq!((&json["n"], &of("naive")["mismatch"]), (&(1024 * 1024).into(), &Json::Null));
+    assert_eq!((&json["rows"], &json["cols"], &json["seed"]), (&1024.into(), &1024.into(), &0.into()));
+    assert_eq!((&json["repeat"], &json["ok"]), (&1.into(), &true.into()));
     for variant in Variant::ALL {
         let entry = of(variant.name());
         assert_eq!((&entry["crate"], &entry["reproducible"]), (&"transpose-padding".into(), &true.into()));
