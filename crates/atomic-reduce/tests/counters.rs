@@ -4,36 +4,25 @@ use atomic_reduce::racy::{self, Racy};
 use atomic_reduce::{AtomicReduce, Variant};
 use kernels_common::Counters;
 use kernels_common::device::Device;
-use kernels_common::memory::{Slice, SliceMut};
-use kernels_common::stream::Stream;
-use kernels_common::sum::Sum;
+use kernels_common::testing::sums::counted;
 
 /// The documentation's chapter, whose table is the one that this test prints.
 const CHAPTER: &str = include_str!("../../../docs/atomic-reduce.md");
 
 const N: u64 = 1 << 16;
 
-/// What a launch over 2^16 ones of type `f32` does, with 256 threads in a block; and its result.
-fn counted(launch: impl FnOnce(&Stream, Slice<'_, f32>, SliceMut<'_, f32>)) -> (Counters, f32) {
+/// What the wrong sum of 2^16 ones of type `f32` does, and its result.
+fn of_racy() -> (Counters, f32) {
     let device = Device::open("sim").unwrap();
     let stream = device.stream().unwrap();
-    let x = stream.upload(&vec![1.0f32; N as usize]).unwrap();
+    let ones = stream.upload(&vec![1.0f32; N as usize]).unwrap();
     let mut out = stream.alloc_uninit::<f32>(1).unwrap();
-    launch(&stream, x.as_slice(), out.as_slice_mut());
-    let counters = device.take_counters().unwrap();
-    assert_eq!(counters.blocks, N / 256);
-    (counters, out.download().unwrap()[0])
-}
-
-fn of_racy() -> (Counters, f32) {
-    counted(|stream, x, out| Racy::new(stream).unwrap().enqueue_wrong_sum(x, out).unwrap())
+    Racy::new(&stream).unwrap().enqueue_wrong_sum(ones.as_slice(), out.as_slice_mut()).unwrap();
+    (device.take_counters().unwrap(), out.download().unwrap()[0])
 }
 
 fn of(variant: Variant) -> Counters {
-    let (counters, sum) =
-        counted(|stream, x, out| AtomicReduce::new(stream, variant).unwrap().enqueue(x, out).unwrap());
-    assert_eq!(sum, N as f32, "{variant}");
-    counters
+    counted("sim", N, |stream| AtomicReduce::<f32>::new(stream, variant))
 }
 
 fn row(name: &str, counters: &Counters) -> String {

@@ -1,21 +1,12 @@
 //! What a profiler would count: the figures of docs/grid-sync.md.
 
 use grid_sync::{GridSync, Variant};
-use kernels_common::device::Device;
-use kernels_common::sum::Sum;
+use kernels_common::testing::sums::counted;
 
 /// For 2^20 elements of type f32.
 #[test]
 fn the_figures_of_the_documentation_are_what_is_counted() {
-    let device = Device::open("sim").unwrap();
-    let stream = device.stream().unwrap();
-    let ones = stream.upload(&vec![1.0f32; 1 << 20]).unwrap();
-    let count = |variant| {
-        let mut sum = GridSync::<f32>::new(&stream, variant).unwrap();
-        let _ = device.take_counters();
-        assert_eq!(sum.sum(ones.as_slice()).unwrap(), 1_048_576.0);
-        device.take_counters().unwrap()
-    };
+    let count = |variant| counted("sim", 1 << 20, |stream| GridSync::<f32>::new(stream, variant));
     let [one_barrier, barriers] = Variant::ALL.map(count);
     // 8 multiprocessors hold 4 blocks of 256 threads each.
     assert_eq!((one_barrier.blocks, barriers.blocks), (32, 32));

@@ -1,8 +1,7 @@
 //! What the simulator counts for each variant tells the story that the documentation tells.
 
-use kernels_common::device::Device;
 use kernels_common::element::Element;
-use kernels_common::sum::Sum;
+use kernels_common::testing::sums;
 use shuffle_reduce::{ShuffleReduce, Variant};
 
 /// The documentation's chapter, whose table is the one that this test prints.
@@ -22,12 +21,7 @@ struct Counted {
 
 /// Totals of a sum of 2^16 elements with 256 threads in a block, on a device of two multiprocessors.
 fn counted<T: Element>(variant: Variant) -> Counted {
-    let device = Device::open("sim:sms=2,cc=8.0").unwrap();
-    let stream = device.stream().unwrap();
-    let x = stream.upload(&vec![T::from_f64(1.0); N as usize]).unwrap();
-    let mut sum = ShuffleReduce::<T>::new(&stream, variant).unwrap();
-    assert_eq!(sum.sum(x.as_slice()).unwrap().to_f64(), N as f64);
-    let counters = device.take_counters().unwrap();
+    let counters = sums::counted("sim:sms=2,cc=8.0", N, |stream| ShuffleReduce::<T>::new(stream, variant));
     assert_eq!(counters.global_load_sectors, N * size_of::<T>() as u64 / 32, "every sector once");
     assert_eq!(counters.shared_load_requests, counters.blocks, "one a block, of the warps' sums");
     assert_eq!(counters.global_reductions, counters.blocks);

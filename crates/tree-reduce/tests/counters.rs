@@ -1,7 +1,6 @@
 //! What the simulator counts for each variant tells the story that the documentation tells.
 
-use kernels_common::device::Device;
-use kernels_common::sum::Sum;
+use kernels_common::testing::sums::counted;
 use tree_reduce::{TreeReduce, Variant};
 
 /// The documentation's chapter, whose table is the one that this test prints.
@@ -21,15 +20,10 @@ struct Counted {
 impl Counted {
     /// Per block of 256 threads, over 2^14 elements of type `f32`; `instructions` for all of them.
     fn of(variant: Variant) -> Counted {
-        let device = Device::open("sim").unwrap();
-        let stream = device.stream().unwrap();
         let per_thread = u64::from(variant.elements_per_thread());
         let n = 256 * BLOCKS;
         let blocks = BLOCKS / per_thread;
-        let x = stream.upload(&vec![1.0f32; n as usize]).unwrap();
-        let mut sum = TreeReduce::<f32>::new(&stream, variant).unwrap();
-        assert_eq!(sum.sum(x.as_slice()).unwrap(), n as f32);
-        let counters = device.take_counters().unwrap();
+        let counters = counted("sim", n, |stream| TreeReduce::<f32>::new(stream, variant));
         assert_eq!((counters.blocks, counters.global_reductions), (blocks, blocks), "one addition a block");
         assert_eq!(counters.global_load_sectors, n / 8, "every sector of eight elements once");
         Counted {

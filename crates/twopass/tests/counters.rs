@@ -1,21 +1,12 @@
 //! What a profiler would count: the figures of docs/twopass.md.
 
-use kernels_common::device::Device;
-use kernels_common::sum::Sum;
+use kernels_common::testing::sums::counted;
 use twopass::{TwoPass, Variant};
 
 /// For 2^20 elements of type f32.
 #[test]
 fn the_figures_of_the_documentation_are_what_is_counted() {
-    let device = Device::open("sim").unwrap();
-    let stream = device.stream().unwrap();
-    let ones = stream.upload(&vec![1.0f32; 1 << 20]).unwrap();
-    let count = |variant| {
-        let mut sum = TwoPass::<f32>::new(&stream, variant).unwrap();
-        let _ = device.take_counters();
-        assert_eq!(sum.sum(ones.as_slice()).unwrap(), 1_048_576.0);
-        device.take_counters().unwrap()
-    };
+    let count = |variant| counted("sim", 1 << 20, |stream| TwoPass::<f32>::new(stream, variant));
     let [one_element, grid_stride] = Variant::ALL.map(count);
     // Of both: each element once, 32 to a request and 8 to a sector; and each partial written once and read once.
     assert_eq!((one_element.blocks, grid_stride.blocks), (4096 + 1, 1024 + 1));

@@ -388,3 +388,22 @@ pub fn any_number_of_elements_has_a_depth<F: Family>() {
         assert_eq!(sum_at(sum, &[1; 1000], 1).unwrap(), 1000, "after memory that could not be had, {context}");
     });
 }
+
+/// What the simulator that `selector` names counts while a sum adds up `n` ones, which is right.
+///
+/// # Panics
+/// If the sum is wrong, or cannot be made.
+pub fn counted<T: Element, S: Sum<T>>(
+    selector: &str,
+    n: u64,
+    make: impl FnOnce(&Stream) -> Result<S>,
+) -> crate::Counters {
+    // A device of its own: it counts all that runs on it.
+    let device = Device::open(selector).unwrap();
+    let stream = device.stream().unwrap();
+    let ones = stream.upload(&vec![T::from_f64(1.0); n as usize]).unwrap();
+    let mut sum = make(&stream).unwrap();
+    let result = sum.sum(ones.as_slice()).unwrap();
+    assert_eq!(result.to_f64(), n as f64, "{} on {selector}", sum.name());
+    device.take_counters().unwrap()
+}
