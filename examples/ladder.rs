@@ -58,16 +58,17 @@ The elements are integers from -8 to 8 (0 to 16 for unsigned types), whose sums 
 result equals the exact sum.
 
 Times are device time between two events, the median of the repetitions, with the clearing of the result where a rung \
-needs it. GB/s count each element once. `copy` is a copy of the array within the device's memory in the same run, which \
-reads and writes each element. The speed-up is over the rung before.
+needs it. GB/s count each element once. `copy` is a copy of the array within the device's memory in the same run, \
+which reads and writes each element. The speed-up is over the rung before.
 
 `racy` is wrong on purpose; it does not count for the exit code.
 
-JSON: one object; its `ok` is that of all variants but `racy`. Each of `variants` has `crate`, `variant`, `ok`, `reproducible` (whether it promises the same bits at \
-every run), `kernel_ms`, `gbps`, and `counters` (on the simulator, else null).
+JSON: one object; its `ok` is that of all variants but `racy`. Each of `variants` has `crate`, `variant`, `ok`, \
+`reproducible` (whether it promises the same bits at every run), `kernel_ms`, `gbps`, and `counters` (on the \
+simulator, else null).
 
-Exit code: 0 if every result but that of `racy` is right, 1 if one is wrong or the device fails, 2 for a mistake in the \
-command line.";
+Exit code: 0 if every result but that of `racy` is right, 1 if one is wrong or the device fails, 2 for a mistake in \
+the command line.";
 
 fn main() -> ExitCode {
     program::main(run)

@@ -63,8 +63,9 @@ wavefront for elements of up to 4 bytes, 2 for 8 bytes, and 4 for packets of 16.
 sectors.
 
 JSON: one object with `device`, `backend`, `selector`, `fallback_reason`, `n`, `rows`, `cols`, `dtype`, `seed`, \
-`repeat`, `ok`, `copy_gbps` and an array `variants`, where `mismatch` says which element is wrong, if one is. `kernel_ms` is milliseconds for one launch; on the simulator, those that the simulation took, and `gbps` \
-is null there. `counters` is null on a GPU.
+`repeat`, `ok`, `copy_gbps` and an array `variants`, where `mismatch` says which element is wrong, if one is. \
+`kernel_ms` is milliseconds for one launch; on the simulator, those that the simulation took, and `gbps` is null \
+there. `counters` is null on a GPU.
 
 Exit code: 0 if every element is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line.";
 
