@@ -5,8 +5,8 @@
 //! cargo run --release --example identity -- --n 2^24 --dtype f64 --json
 //! ```
 //!
-//! One vector addition and four dot products are queued one after another. Each finds its input where the one before left
-//! it, in the device's memory: the host waits once, at the end, and reads four numbers.
+//! One vector addition and four dot products are queued one after another. Each finds its input where the one before
+//! left it, in the device's memory: the host waits once, at the end, and reads four numbers.
 
 use std::process::ExitCode;
 

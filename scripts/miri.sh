@@ -5,8 +5,8 @@
 #   bash scripts/miri.sh                    the tests below
 #   bash scripts/miri.sh -p ptx-sim --lib   others: the arguments are those of `cargo test`
 #
-# Needs `rustup toolchain install nightly --component miri --component rust-src`. Miri is much slower than the processor,
-# so that only tests are listed that execute few instructions.
+# Needs `rustup toolchain install nightly --component miri --component rust-src`. Miri is much slower than the
+# processor, so that only tests are listed that execute few instructions.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -62,8 +62,8 @@ __device__ inline void take_virtual_block(Terms terms, u32 elements, typename Te
     constexpr i32 ROWS = Terms::IN_FLIGHT;
     // Whole packets from the thread's next one to the end of the virtual block; the thread takes every 512th.
     i32 left = static_cast<i32>(elements / Terms::LANES) - static_cast<i32>(threadIdx.x);
-    // Not unrolled further: more loads in flight would cost registers that other blocks need. And one loop for whole and
-    // short virtual blocks: the driver compiles it while a program waits.
+    // Not unrolled further: more loads in flight would cost registers that other blocks need. And one loop for whole
+    // and short virtual blocks: the driver compiles it while a program waits.
 #pragma unroll 1
     for (; left > 0; left -= ROWS * STEP) {
         take_rows<ROWS>(terms, left, sums);

@@ -136,8 +136,8 @@ impl Device {
     /// Opens a device:
     ///
     /// - `auto`: what the environment variable `KERNELS_DEVICE` names; without it the first GPU, else the simulator.
-    ///   [`Device::fallback_reason`] then says why no GPU was taken. A build without the simulator gives that reason as the
-    ///   error;
+    ///   [`Device::fallback_reason`] then says why no GPU was taken. A build without the simulator gives that reason as
+    ///   the error;
     /// - `cuda` or `cuda:N`: that GPU;
     /// - `sim`, or `sim:OPTION=VALUE,…`: the simulator, see [`SimOptions`].
     ///

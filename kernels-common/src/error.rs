@@ -390,9 +390,9 @@ pub enum Error {
 
     /// The simulator found a fault in a kernel.
     ///
-    /// The stream goes on: later work runs, on memory as the fault left it. A GPU reports a fault as [`Error::Driver`] from a
-    /// call that waits or comes later, and from then on runs nothing in this process: every call fails with that error
-    /// until the process ends.
+    /// The stream goes on: later work runs, on memory as the fault left it. A GPU reports a fault as [`Error::Driver`]
+    /// from a call that waits or comes later, and from then on runs nothing in this process: every call fails with that
+    /// error until the process ends.
     #[error("{0}")]
     Fault(#[from] Box<ptx_sim::Fault>),
 

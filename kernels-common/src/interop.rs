@@ -102,12 +102,12 @@ impl Device {
 }
 
 impl Stream {
-    /// A stream that was made with cudarc, and lives for as long as this one. Work of both sides happens in the order it
-    /// is given. Each call makes a stream of its own, whose buffers do not mix with those of another call
+    /// A stream that was made with cudarc, and lives for as long as this one. Work of both sides happens in the order
+    /// it is given. Each call makes a stream of its own, whose buffers do not mix with those of another call
     /// ([`Error::StreamMismatch`]), and of the given device alone: call it once and clone it.
     ///
-    /// On a device without concurrent managed access it has no [`UnifiedBuffer`](crate::memory::UnifiedBuffer)s, because
-    /// what cudarc does with the stream cannot be held up while the host uses one.
+    /// On a device without concurrent managed access it has no [`UnifiedBuffer`](crate::memory::UnifiedBuffer)s,
+    /// because what cudarc does with the stream cannot be held up while the host uses one.
     ///
     /// # Errors
     /// [`Error::ContextMismatch`] if it belongs to another context than `device`; [`Error::Unsupported`] for cudarc's
@@ -127,8 +127,8 @@ impl Stream {
         Ok(Stream::from_raw(device, RawStream(raw), Some(stream)))
     }
 
-    /// The cudarc stream that this one was made from. `None` for a stream of [`Device::stream`]: to have a stream on both
-    /// sides, make it from the context ([`Device::to_cudarc`]) with cudarc and take it over with
+    /// The cudarc stream that this one was made from. `None` for a stream of [`Device::stream`]: to have a stream on
+    /// both sides, make it from the context ([`Device::to_cudarc`]) with cudarc and take it over with
     /// [`Stream::from_cudarc`].
     #[must_use]
     pub fn to_cudarc(&self) -> Option<Arc<CudaStream>> {
@@ -146,22 +146,23 @@ impl Stream {
         self.device().cuda().map(|_| cuda::stream(self.raw()))
     }
 
-    /// Lends memory of cudarc's to this stream while `work` gives work to it: a reference to a slice or view, or a tuple
-    /// of up to eight. A shared reference becomes a [`Slice`](crate::memory::Slice), a unique one a
+    /// Lends memory of cudarc's to this stream while `work` gives work to it: a reference to a slice or view, or a
+    /// tuple of up to eight. A shared reference becomes a [`Slice`](crate::memory::Slice), a unique one a
     /// [`SliceMut`](crate::memory::SliceMut).
     ///
-    /// That work starts after everything that the memory's own stream has been given before, and after tracked writes on
-    /// other cudarc streams. Whatever cudarc does with the memory later starts after that work, also if `work` panics.
-    /// The host waits for nothing.
+    /// That work starts after everything that the memory's own stream has been given before, and after tracked writes
+    /// on other cudarc streams. Whatever cudarc does with the memory later starts after that work, also if `work`
+    /// panics. The host waits for nothing.
     ///
-    /// Where event tracking is switched off (`disable_event_tracking`, which is `unsafe`), cudarc leaves it to its user to
-    /// order the streams other than the memory's own; the same holds here.
+    /// Where event tracking is switched off (`disable_event_tracking`, which is `unsafe`), cudarc leaves it to its user
+    /// to order the streams other than the memory's own; the same holds here.
     ///
     /// `work` may fail with any error that an [`Error`] can become. Where nothing else says which, name it: `Ok::<_,
     /// Error>(…)`.
     ///
     /// # Errors
-    /// [`Error::ContextMismatch`] if the memory belongs to another context, the error of `work`, an error of the driver.
+    /// [`Error::ContextMismatch`] if the memory belongs to another context, the error of `work`, an error of the
+    /// driver.
     pub fn lend<M: Lend, R, E: From<Error>>(
         &self,
         memory: M,
@@ -197,13 +198,13 @@ impl<T: Pod> DeviceBuffer<T> {
         let address = slice.leak();
         let fenced = pending_error(&there).and_then(|()| join(&here, &there));
         if let Err(error) = fenced {
-            // SAFETY: the slice gave up this allocation, which is used no more once its stream is done. If the wait fails
-            // the device has stopped, and the memory goes with the process.
+            // SAFETY: the slice gave up this allocation, which is used no more once its stream is done. If the wait
+            // fails the device has stopped, and the memory goes with the process.
             let _ = there.synchronize().map(|()| unsafe { cudarc::driver::result::free_sync(address) });
             return Err(error);
         }
-        // SAFETY: the slice was the only owner of its allocation, which holds `len` elements, and `stream` waits for all
-        // work on it.
+        // SAFETY: the slice was the only owner of its allocation, which holds `len` elements, and `stream` waits for
+        // all work on it.
         Ok(unsafe { DeviceBuffer::from_raw(stream, address, len) })
     }
 

@@ -195,8 +195,8 @@ impl Kernel {
     /// # Errors
     /// [`Error::ArgumentMismatch`], [`Error::ArgumentStream`] for memory of another stream, [`Error::InvalidLaunch`],
     /// [`Error::CooperativeTooLarge`]. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a GPU
-    /// they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on until the
-    /// process ends, whereas on the simulator it goes on.
+    /// they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on until
+    /// the process ends, whereas on the simulator it goes on.
     ///
     /// # Safety
     /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that
@@ -305,8 +305,8 @@ fn check_arguments(signature: &KernelSignature, arguments: &[Argument]) -> Resul
             return mismatch(format!("argument {index} is {}, parameter {index} has {} bytes", given(), param.size));
         }
         let is_slice = argument.kind == ArgumentKind::Pointer;
-        // nvcc marks pointers for some targets only. Where it does not, those are known that the kernel plainly converts
-        // to an address, and another parameter may be a pointer too.
+        // nvcc marks pointers for some targets only. Where it does not, those are known that the kernel plainly
+        // converts to an address, and another parameter may be a pointer too.
         let expected = match Declared::of(param.ty) {
             _ if param.pointer && !is_slice => "a pointer",
             _ if signature.marks_pointers && is_slice && !param.pointer => "no pointer",

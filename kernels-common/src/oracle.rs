@@ -33,9 +33,9 @@ impl<S: Accumulator> Exact<S> {
         }
     }
 
-    /// The largest error that a correct result can have, if no term passes through more than `depth` rounded operations:
-    /// `depth·u / (1 − depth·u)` of [`Exact::magnitude`], with u the unit roundoff (Higham, *Accuracy and Stability of
-    /// Numerical Algorithms*, §4.2), and what `operations` results in the subnormal range may add.
+    /// The largest error that a correct result can have, if no term passes through more than `depth` rounded
+    /// operations: `depth·u / (1 − depth·u)` of [`Exact::magnitude`], with u the unit roundoff (Higham, *Accuracy and
+    /// Stability of Numerical Algorithms*, §4.2), and what `operations` results in the subnormal range may add.
     #[must_use]
     pub fn bound(&self, depth: u64, operations: u64) -> f64 {
         let relative = depth as f64 * S::UNIT_ROUNDOFF;

@@ -77,9 +77,10 @@ pub const fn virtual_blocks<T: Element>(n: u64) -> u64 {
 
 /// The most operations that lie between an element and the result, for a slice of `n` elements of type `T`.
 ///
-/// Each rounds once, so that the error of a sum is at most `depth · u` times the sum of the absolute values of its terms,
-/// up to terms of order `u²` and absent underflow, where `u` is the unit roundoff of the type of the sum (2⁻²⁴ for `f32`,
-/// 2⁻⁵³ for `f64`). For a dot product the rounding of the product is counted, as it happens in the fused multiply-add.
+/// Each rounds once, so that the error of a sum is at most `depth · u` times the sum of the absolute values of its
+/// terms, up to terms of order `u²` and absent underflow, where `u` is the unit roundoff of the type of the sum (2⁻²⁴
+/// for `f32`, 2⁻⁵³ for `f64`). For a dot product the rounding of the product is counted, as it happens in the fused
+/// multiply-add.
 #[must_use]
 pub const fn depth<T: Element>(n: u64) -> u32 {
     if n == 0 {

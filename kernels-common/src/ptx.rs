@@ -54,8 +54,8 @@ impl Ptx {
 /// const PTX: &[kernels_common::module::Ptx] = kernels_common::ptx!("dot");
 /// ```
 ///
-/// The name is the one given to `kernels_build::Ptx::new` in `build.rs`, letter by letter: after `Ptx::new("my-kernel")`
-/// it is `ptx!("my-kernel")`. With another one, the compiler cannot read a file `….ptx.rs`.
+/// The name is the one given to `kernels_build::Ptx::new` in `build.rs`, letter by letter: after
+/// `Ptx::new("my-kernel")` it is `ptx!("my-kernel")`. With another one, the compiler cannot read a file `….ptx.rs`.
 #[macro_export]
 macro_rules! ptx {
     ($module:literal) => {

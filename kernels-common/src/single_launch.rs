@@ -90,11 +90,13 @@ impl<T: Element> SingleLaunch<T> {
         )
     }
 
-    /// Has `launch` launch the kernel for `inputs`, slices of `n` elements each. The scratch memory that it gets is large enough, and in the
-    /// state that the kernel expects: each launch leaves it so, and launches on one stream do not overlap.
+    /// Has `launch` launch the kernel for `inputs`, slices of `n` elements each. The scratch memory that it gets is
+    /// large enough, and in the state that the kernel expects: each launch leaves it so, and launches on one stream do
+    /// not overlap.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve), and those of `launch`; for the first misaligned slice, if the kernel cannot be loaded.
+    /// As [`reserve`](Self::reserve), and those of `launch`; for the first misaligned slice, if the kernel cannot be
+    /// loaded.
     pub fn run<const N: usize>(
         &mut self,
         inputs: [Slice<'_, T>; N],

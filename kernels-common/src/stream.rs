@@ -144,8 +144,8 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has happened, without holding up the host.
     ///
     /// # Errors
-    /// [`Error::DeviceMismatch`] for an event of another device; [`Error::Unsupported`] while somebody else captures the
-    /// stream; an error of the driver.
+    /// [`Error::DeviceMismatch`] for an event of another device; [`Error::Unsupported`] while somebody else captures
+    /// the stream; an error of the driver.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.check_not_captured()?;
         self.device().check(&event.device, || "the event".to_owned())?;

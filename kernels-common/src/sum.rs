@@ -44,8 +44,8 @@ pub trait Sum<T: Element>: Debug + Send {
     /// call before.
     ///
     /// # Errors
-    /// [`OutOfMemory`](crate::error::Error::OutOfMemory); [`TooLarge`](crate::error::Error::TooLarge) if so many elements
-    /// cannot be planned.
+    /// [`OutOfMemory`](crate::error::Error::OutOfMemory); [`TooLarge`](crate::error::Error::TooLarge) if so many
+    /// elements cannot be planned.
     fn reserve(&mut self, n: usize) -> Result<()> {
         let _ = n;
         Ok(())
@@ -62,8 +62,8 @@ pub trait Sum<T: Element>: Debug + Send {
     ///
     /// # Errors
     /// [`StreamMismatch`](crate::error::Error::StreamMismatch); [`LengthMismatch`](crate::error::Error::LengthMismatch)
-    /// unless `output` has one element; [`TooLarge`](crate::error::Error::TooLarge) if so many elements cannot be planned;
-    /// [`OutOfMemory`](crate::error::Error::OutOfMemory) if scratch memory has to grow and cannot.
+    /// unless `output` has one element; [`TooLarge`](crate::error::Error::TooLarge) if so many elements cannot be
+    /// planned; [`OutOfMemory`](crate::error::Error::OutOfMemory) if scratch memory has to grow and cannot.
     fn enqueue(&mut self, input: Slice<'_, T>, mut output: SliceMut<'_, T::Sum>) -> Result<()> {
         input.check(self.stream(), "the input")?;
         output.check(self.stream(), "the output")?;

@@ -1,5 +1,5 @@
-//! What the tests of kernel crates share: the devices to run on, inputs that are likely to break something, and a second
-//! opinion on sums.
+//! What the tests of kernel crates share: the devices to run on, inputs that are likely to break something, and a
+//! second opinion on sums.
 
 pub mod pairwise;
 pub mod sums;

@@ -20,7 +20,8 @@ fn reduction_by_definition<T: Element>(x: &[T], identity: T::Sum, combine: Combi
 
 type Combine<S> = fn(S, S) -> S;
 
-/// One accumulator, of one lane of one thread, at a time; no concern for speed. `take` takes in an element by its index.
+/// One accumulator, of one lane of one thread, at a time; no concern for speed. `take` takes in an element by its
+/// index.
 fn by_definition<T: Element>(
     n: usize,
     identity: T::Sum,

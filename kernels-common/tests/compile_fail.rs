@@ -1,5 +1,5 @@
-//! The rule that makes queued work sound, held by the borrow checker: each program in `compile_fail` breaks it in one way
-//! and must not compile, and the one in `compile_pass` does the same things rightly.
+//! The rule that makes queued work sound, held by the borrow checker: each program in `compile_fail` breaks it in one
+//! way and must not compile, and the one in `compile_pass` does the same things rightly.
 
 #[test]
 fn programs_that_break_the_lifetime_rule_do_not_compile() {

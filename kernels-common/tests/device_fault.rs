@@ -1,5 +1,5 @@
-//! What a fault in a kernel leaves behind. A test program of its own: on a GPU the fault is the end of the process's use of
-//! the device.
+//! What a fault in a kernel leaves behind. A test program of its own: on a GPU the fault is the end of the process's
+//! use of the device.
 
 use kernels_common::device::BackendKind;
 use kernels_common::error::{Error, Result};

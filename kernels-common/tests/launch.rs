@@ -8,7 +8,8 @@ use kernels_common::module::{self, Kernel, Ptx};
 use kernels_common::stream::Stream;
 use kernels_common::testing::devices;
 
-/// `scale(x: *f32, n: u64, factor: f32)`: x[i] *= factor; `stray(x: *f32)`: writes one past what it was given by a mile.
+/// `scale(x: *f32, n: u64, factor: f32)`: x[i] *= factor; `stray(x: *f32)`: writes one past what it was given by a
+/// mile.
 const SCALE: &str = "\
 .version 6.3
 .target sm_75

@@ -6,8 +6,9 @@
 #include "instantiate.cuh"
 #include "types.cuh"
 
-// Wrong, to show why: every thread loads *out, adds its element and stores the result. What other threads stored between
-// the load and the store is lost. All lanes of a warp load the same value, so that at best one element of 32 counts.
+// Wrong, to show why: every thread loads *out, adds its element and stores the result. What other threads stored
+// between the load and the store is lost. All lanes of a warp load the same value, so that at best one element of 32
+// counts.
 template <class T>
 __device__ inline void racy(const T* x, u64 n, sum_t<T>* out) {
     u64 i = thread_1d();
@@ -16,7 +17,8 @@ __device__ inline void racy(const T* x, u64 n, sum_t<T>* out) {
     }
 }
 
-// Right: no other thread can come between the load and the store. But all additions go to one address, one after another.
+// Right: no other thread can come between the load and the store. But all additions go to one address, one after
+// another.
 template <class T>
 __device__ inline void per_element(const T* x, u64 n, sum_t<T>* out) {
     u64 i = thread_1d();

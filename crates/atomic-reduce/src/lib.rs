@@ -12,9 +12,9 @@
 //! # Ok::<(), kernels_common::error::Error>(())
 //! ```
 //!
-//! Each thread of the grid stands for one element. Who adds to the result is the [`Variant`]: every thread, or one for each
-//! warp, or one for each block. The fewer they are, the less they queue for the one address that they all add to; and the
-//! fewer threads do any work.
+//! Each thread of the grid stands for one element. Who adds to the result is the [`Variant`]: every thread, or one for
+//! each warp, or one for each block. The fewer they are, the less they queue for the one address that they all add to;
+//! and the fewer threads do any work.
 //!
 //! In which order the additions happen is left to chance. Floating-point sums can have other bits at every run, and an
 //! `f32` that many small elements are added to one by one stops growing: at 2²⁴, one more is half of its last bit, and
@@ -96,8 +96,8 @@ impl<T: Element> AtomicReduce<T> {
     /// Sums by `variant`, with `block` threads in a block: any number that the device can launch.
     ///
     /// # Errors
-    /// [`Error::InvalidLaunch`](kernels_common::error::Error::InvalidLaunch) for more threads than that, or none; if the
-    /// kernel cannot be loaded.
+    /// [`Error::InvalidLaunch`](kernels_common::error::Error::InvalidLaunch) for more threads than that, or none; if
+    /// the kernel cannot be loaded.
     pub fn with_block(stream: &Stream, variant: Variant, block: u32) -> Result<Self> {
         let [kernel] = module::load(stream, PTX, [&format!("{}_{}", variant.kernel(), T::NAME)])?;
         kernel.check(&LaunchConfig::linear(1, block))?;

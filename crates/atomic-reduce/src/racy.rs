@@ -1,9 +1,9 @@
 //! A sum that is wrong on purpose: every thread does `*sum += x[i]`, and nothing keeps the threads apart.
 //!
-//! A thread loads the sum, adds, and stores. Whatever another thread stored in between is lost, and the lanes of a warp all
-//! load the same value, so that most elements never count. The result is some sum of some of the elements, another one
-//! at every run on a GPU. It stands apart from the other ways, and is no [`Sum`](kernels_common::sum::Sum), so that nobody
-//! takes it by accident.
+//! A thread loads the sum, adds, and stores. Whatever another thread stored in between is lost, and the lanes of a warp
+//! all load the same value, so that most elements never count. The result is some sum of some of the elements, another
+//! one at every run on a GPU. It stands apart from the other ways, and is no [`Sum`](kernels_common::sum::Sum), so that
+//! nobody takes it by accident.
 
 use kernels_common::element::Element;
 use kernels_common::error::Result;

@@ -23,8 +23,8 @@
 //!   ([`kernels_common::order`]): the result has the same bits on every GPU, on the simulator, and on the host
 //!   ([`canonical()`]), wherever the slices start. The last block to finish combines the blocks' partial sums.
 //! - **three-stage**: the classic. The first launch multiplies and reduces every 256 products to one partial through
-//!   a tree in shared memory, the second reduces every 256 partials to one, and the third, a single block, adds up what is
-//!   left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
+//!   a tree in shared memory, the second reduces every 256 partials to one, and the third, a single block, adds up what
+//!   is left. Launches on one stream follow each other, so the end of one is a barrier for the whole grid.
 //!
 //! Slices of a program that uses cudarc are lent for the time of a call
 //! ([`interop`](kernels_common::interop)):
@@ -50,8 +50,8 @@
 //! ```
 //!
 //! Products and sums are in [`Element::Sum`]: halves are accumulated in `f32`, `i32` in `i64`; 64-bit integers wrap
-//! around. A NaN result is always the type's `NAN` constant. Sums start at +0, so that zeros of whichever sign add up to
-//! +0.
+//! around. A NaN result is always the type's `NAN` constant. Sums start at +0, so that zeros of whichever sign add up
+//! to +0.
 
 mod three_stage;
 
@@ -195,8 +195,8 @@ impl<T: Element> Dot<T> {
     /// The first canonical one of slices that do not start at a multiple of 16 bytes loads a kernel for them.
     ///
     /// # Errors
-    /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `x` and `y` have equal lengths and `out` has
-    /// one element; [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
+    /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `x` and `y` have equal lengths and `out`
+    /// has one element; [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
     /// [`TooLarge`](kernels_common::error::Error::TooLarge) if the variant cannot plan so many elements.
     pub fn enqueue<'a>(
         &mut self,

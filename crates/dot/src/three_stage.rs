@@ -30,7 +30,8 @@ fn configs(n: u64) -> Result<[LaunchConfig; 3]> {
     ])
 }
 
-/// The product, a tree of 256 in each of the first two stages; then the adds of one thread of the last stage and its tree.
+/// The product, a tree of 256 in each of the first two stages; then the adds of one thread of the last stage and its
+/// tree.
 pub(crate) fn depth(n: u64) -> u64 {
     let (_, second) = partials(n);
     let tree = u64::from(THREADS.ilog2());

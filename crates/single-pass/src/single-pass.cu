@@ -30,8 +30,8 @@ struct Elements {
 };
 
 // *out is the reduction of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
-// virtual block of 2^log2_v elements, up to a multiple of RUN and written before, and the counter is 0 before and after;
-// with one virtual block neither is touched.
+// virtual block of 2^log2_v elements, up to a multiple of RUN and written before, and the counter is 0 before and
+// after; with one virtual block neither is touched.
 template <class Op, class Loads, class T, class R>
 __device__ inline void reduce(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {
     reduce_virtual_blocks<Op>(Elements<T, Loads, Op>{x}, n, log2_v, partials, out);

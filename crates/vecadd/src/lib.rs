@@ -172,7 +172,8 @@ impl<T: Element> VecAdd<T> {
         let n = x.len() as u64;
         let multiprocessors = self.stream().device().properties().multiprocessors;
         let config = self.variant.config(n, size_of::<T>() as u64, multiprocessors)?;
-        // SAFETY: all three have n elements, and no thread touches one past them; a unique borrow does not overlap others.
+        // SAFETY: all three have n elements, and no thread touches one past them; a unique borrow does not overlap
+        // others.
         unsafe { kernel.launch(config, (x, y, z, n)) }
     }
 }

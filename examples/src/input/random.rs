@@ -27,9 +27,9 @@ pub fn random<T: Value>(n: u64, seed: u64, vector: u64) -> Result<Box<[T]>> {
     })
 }
 
-/// `n` random integers from −8 to 8, from 0 to 16 for unsigned types. As long as their partial sums stay below 2²⁴, every
-/// type of sum holds them exactly, so that any order of additions gives the same sum: a result is right or wrong, with
-/// nothing in between.
+/// `n` random integers from −8 to 8, from 0 to 16 for unsigned types. As long as their partial sums stay below 2²⁴,
+/// every type of sum holds them exactly, so that any order of additions gives the same sum: a result is right or wrong,
+/// with nothing in between.
 ///
 /// # Errors
 /// Not enough memory.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! and picks up the result with `kernels_common::ptx!("dot")`, an expression of type
-//! `&'static [kernels_common::module::Ptx]`, which includes the file `$OUT_DIR/dot.ptx.rs`. The name is the same in both,
-//! letter by letter.
+//! `&'static [kernels_common::module::Ptx]`, which includes the file `$OUT_DIR/dot.ptx.rs`. The name is the same in
+//! both, letter by letter.
 //!
 //! # Which PTX
 //!

@@ -56,16 +56,16 @@
 //!
 //! # What it guarantees
 //!
-//! * **Results.** Integer instructions and the correctly rounded floating ones (`.rn`, `.rz`, `.rm`, `.rp`, `fma`, `sqrt`,
-//!   `div`, all formats from f16 to f64) give the bits that the PTX manual prescribes, on every host alike; `.ftz` and
-//!   `.sat` are honoured. Single-precision operations give the NaN 0x7fffffff, f16 and bf16 ones 0x7fff. What the
-//!   manual leaves open is chosen so: a double-precision operation gives its first operand that is a NaN, made quiet,
-//!   or 0xfff8000000000000; `.approx` and `.full` operations are rounded correctly, transcendental ones by the host's
-//!   mathematical library; an integer divided by zero is all ones, with the dividend as remainder.
+//! * **Results.** Integer instructions and the correctly rounded floating ones (`.rn`, `.rz`, `.rm`, `.rp`, `fma`,
+//!   `sqrt`, `div`, all formats from f16 to f64) give the bits that the PTX manual prescribes, on every host alike;
+//!   `.ftz` and `.sat` are honoured. Single-precision operations give the NaN 0x7fffffff, f16 and bf16 ones 0x7fff.
+//!   What the manual leaves open is chosen so: a double-precision operation gives its first operand that is a NaN, made
+//!   quiet, or 0xfff8000000000000; `.approx` and `.full` operations are rounded correctly, transcendental ones by the
+//!   host's mathematical library; an integer divided by zero is all ones, with the dividend as remainder.
 //! * **Order.** Without a seed a launch does the same every time: blocks one after another, warps in ascending order
 //!   (the one that completes a barrier runs on first), the lanes of an atomic in ascending order. A
-//!   [seed](Config::seed) shuffles blocks, warps and divergent paths, again repeatably. Lanes that part at a branch meet at its immediate post-dominator; a path that waits gives way
-//!   to any other, so that spin locks come to an end.
+//!   [seed](Config::seed) shuffles blocks, warps and divergent paths, again repeatably. Lanes that part at a branch
+//!   meet at its immediate post-dominator; a path that waits gives way to any other, so that spin locks come to an end.
 //! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has
 //!   written, writes to constants, barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
 //!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
@@ -75,16 +75,17 @@
 //!
 //! # What it leaves out
 //!
-//! Textures and surfaces, tensor cores, clusters, bulk and asynchronous copies, indirect calls, `printf` and `malloc` in
-//! kernels, dynamic parallelism; caches and time. A kernel that needs an instruction which is not there fails when it
-//! is [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module are not affected.
+//! Textures and surfaces, tensor cores, clusters, bulk and asynchronous copies, indirect calls, `printf` and `malloc`
+//! in kernels, dynamic parallelism; caches and time. A kernel that needs an instruction which is not there fails when
+//! it is [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module are not
+//! affected.
 //!
 //! # How it works
 //!
 //! A kernel is [parsed](ptx), then lowered to functions that each run one instruction for the 32 lanes of a warp. A
 //! register is a row of 32 values, so that the functions are loops which the compiler vectorises; they exist twice, for
-//! the plain processor and for one with AVX2 and FMA, and the better one is taken. Immediates, parameters, addresses and
-//! special registers are rows that are ready before a block starts.
+//! the plain processor and for one with AVX2 and FMA, and the better one is taken. Immediates, parameters, addresses
+//! and special registers are rows that are ready before a block starts.
 
 pub mod ast;
 pub mod ptx;

@@ -137,8 +137,8 @@ fn bytes_of(values: impl Iterator<Item = u64>, bytes: usize) -> Vec<u8> {
     values.flat_map(|value| value.to_le_bytes()[..bytes].to_vec()).collect()
 }
 
-/// Lanes take turns in ascending order. The warp that completes the barrier before the atomics, the last one, goes on at
-/// once; then the others follow.
+/// Lanes take turns in ascending order. The warp that completes the barrier before the atomics, the last one, goes on
+/// at once; then the others follow.
 fn expected(case: &Case, words: usize) -> (Vec<u64>, Vec<u64>) {
     let mut memory = vec![case.initial; words];
     let last_warp = THREADS as u64 - 32;

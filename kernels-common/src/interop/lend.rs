@@ -44,8 +44,8 @@ macro_rules! memory {
             ) -> Result<R, E> {
                 let loan = Loan::open(stream, self.stream())?;
                 let len = self.len();
-                // The guard notes the use in cudarc's event when it is dropped, which also on a panic is before the loan
-                // ends.
+                // The guard notes the use in cudarc's event when it is dropped, which also on a panic is before the
+                // loan ends.
                 let (address, guard) = self.$address(&loan.here);
                 pending_error(&loan.here)?;
                 // The events that cudarc keeps with the memory may be those of a capture on a third stream.

@@ -55,9 +55,9 @@ macro_rules! buffer_methods {
             /// that the old stream has already; the host waits for nothing.
             ///
             /// # Errors
-            /// [`Error::DeviceMismatch`](crate::error::Error::DeviceMismatch) for a stream of another device; for unified
-            /// memory what its allocation on `stream` would be refused for; an error of the driver. The buffer then stays
-            /// where it was.
+            /// [`Error::DeviceMismatch`](crate::error::Error::DeviceMismatch) for a stream of another device; for
+            /// unified memory what its allocation on `stream` would be refused for; an error of the driver. The buffer
+            /// then stays where it was.
             pub fn move_to(&mut self, stream: &$crate::stream::Stream) -> $crate::error::Result<()> {
                 if self.stream() == stream { Ok(()) } else { self.change_stream(stream) }
             }

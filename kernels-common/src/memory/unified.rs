@@ -22,10 +22,10 @@ pub enum Attach {
 /// An array of `T` in unified memory.
 ///
 /// The host sees the elements through [`UnifiedBuffer::host`] and [`UnifiedBuffer::host_mut`], which first wait for
-/// the buffer's stream. Some devices cannot run kernels while the host uses unified memory (they lack concurrent managed
-/// access): there the buffer is tied to its stream, and work on that stream is refused with
-/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive. A stream that was made with cudarc
-/// can get work from elsewhere, so on those devices it has no unified memory.
+/// the buffer's stream. Some devices cannot run kernels while the host uses unified memory (they lack concurrent
+/// managed access): there the buffer is tied to its stream, and work on that stream is refused with
+/// [`Error::HostAccess`](crate::error::Error::HostAccess) while such a view is alive. A stream that was made with
+/// cudarc can get work from elsewhere, so on those devices it has no unified memory.
 #[derive(Debug)]
 pub struct UnifiedBuffer<T> {
     shared: HostShared<T>,

@@ -1,5 +1,6 @@
-//! What every crate of sums is tested for. A crate describes its sums as a [`Family`]; each function here is one test over
-//! all of them, for every element type, on every device. [`sum_tests!`](crate::sum_tests) makes tests of all functions.
+//! What every crate of sums is tested for. A crate describes its sums as a [`Family`]; each function here is one test
+//! over all of them, for every element type, on every device. [`sum_tests!`](crate::sum_tests) makes tests of all
+//! functions.
 
 use std::fmt::Debug;
 
@@ -96,8 +97,8 @@ fn for_each_member<F: Family, T: Element>(device: &Device, mut test: impl FnMut(
     assert!(ran > 0 || !expected, "{} on {device:?}: nothing could be run", T::NAME);
 }
 
-/// The sum of `values`, which lie `offset` elements into a buffer between elements that must not count. On the simulator
-/// nothing lies behind them: there a read past the end is a fault.
+/// The sum of `values`, which lie `offset` elements into a buffer between elements that must not count. On the
+/// simulator nothing lies behind them: there a read past the end is a fault.
 fn sum_at<T: Element>(sum: &mut dyn Sum<T>, values: &[T], offset: usize) -> Result<T::Sum> {
     let stray = T::from_f64(77.0);
     let behind = if sum.stream().device().properties().backend == BackendKind::Sim { 0 } else { 3 };
@@ -108,8 +109,8 @@ fn sum_at<T: Element>(sum: &mut dyn Sum<T>, values: &[T], offset: usize) -> Resu
     sum.sum(buffer.slice(offset..offset + values.len())?)
 }
 
-/// Whether `result` is a sum of `values`: within the bound of the variant's depth of the exact sum, as that of a library
-/// for processors is within its own.
+/// Whether `result` is a sum of `values`: within the bound of the variant's depth of the exact sum, as that of a
+/// library for processors is within its own.
 fn is_sum<T: Element>(sum: &dyn Sum<T>, values: &[T], result: T::Sum) -> bool {
     let exact = oracle::sum(values);
     let n = values.len() as u64;
@@ -147,8 +148,8 @@ pub fn agrees_with_the_exact_sum<F: Family>(n: usize, input: Input, offset: Offs
     Ok(())
 }
 
-/// Lengths around those at which a tile, a warp or a block has a tail, misaligned ones among them; every element is one.
-/// A single element of every type at every place within a packet. And nothing, for which nothing is launched.
+/// Lengths around those at which a tile, a warp or a block has a tail, misaligned ones among them; every element is
+/// one. A single element of every type at every place within a packet. And nothing, for which nothing is launched.
 ///
 /// # Panics
 /// If a sum is wrong.

@@ -264,8 +264,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `dp4a.atype.btype`: the sum of four products of bytes, and c. `dp2a.mode.atype.btype`: of two products of a half of
-    /// a and a byte of the lower or upper half of b, and c.
+    /// `dp4a.atype.btype`: the sum of four products of bytes, and c. `dp2a.mode.atype.btype`: of two products of a half
+    /// of a and a byte of the lower or upper half of b, and c.
     fn dot_of_bytes(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let (parts, bits, first_byte) = match (op.name, op.take_any(&["lo", "hi"])) {
             ("dp4a", None) => (4, 8, 0),

@@ -67,8 +67,8 @@ impl Initialiser<'_> {
         Ok(())
     }
 
-    /// Parses an address: `x` or `generic(x)`, with a number of bytes added or not. The spaces `.global` and `.const` are
-    /// parts of the generic one here, so both are the same.
+    /// Parses an address: `x` or `generic(x)`, with a number of bytes added or not. The spaces `.global` and `.const`
+    /// are parts of the generic one here, so both are the same.
     fn address(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let mut name = cursor.advance()?;
         if self.component != 8 || !matches!(self.ty, Type::B64 | Type::U64 | Type::S64) {

@@ -70,8 +70,8 @@ pub struct KernelSignature {
     pub name: Arc<str>,
     /// Parameters, in order.
     pub params: Vec<Param>,
-    /// The kernel declares which parameters are pointers (`.ptr`), as not all compilers do. Otherwise pointers are looked
-    /// for in its body, and may be missed: a parameter that is not called a pointer can be one all the same.
+    /// The kernel declares which parameters are pointers (`.ptr`), as not all compilers do. Otherwise pointers are
+    /// looked for in its body, and may be missed: a parameter that is not called a pointer can be one all the same.
     pub marks_pointers: bool,
     /// Where the entry starts.
     pub span: Span,

@@ -15,10 +15,10 @@ struct Loaded<'a> {
 
 /// Marks the parameters that the body in `text` loads into a register which it converts by `cvta.to.global`.
 ///
-/// The text is read word by word, not parsed, so this costs a fraction of what loading the kernel does. A register that is
-/// written in more than one place may hold something else at the conversion, and does not count. What the body does not
-/// tell in this plain way is not found; what is found is a pointer. A body that is not well formed is for the parser to
-/// refuse.
+/// The text is read word by word, not parsed, so this costs a fraction of what loading the kernel does. A register that
+/// is written in more than one place may hold something else at the conversion, and does not count. What the body does
+/// not tell in this plain way is not found; what is found is a pointer. A body that is not well formed is for the
+/// parser to refuse.
 pub(super) fn find_pointers(text: &str, body: Place, params: &mut [Param]) {
     let mut loaded = Vec::new();
     let mut written = Vec::new();

@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 
 /// The least CUDA version that the driver must support.
 ///
-/// All functions below are older; the PTX of the newest kernels needs it. Nobody is left out: every GPU that can run the
-/// kernels has a driver for it.
+/// All functions below are older; the PTX of the newest kernels needs it. Nobody is left out: every GPU that can run
+/// the kernels has a driver for it.
 pub(super) const NEEDED: (u32, u32) = (12, 0);
 
 /// What cudarc calls for a context, beside the functions below; it would panic where they are missing.

@@ -1,5 +1,5 @@
-//! What needs a GPU and the backend itself. Each test says so and ends where there is none, unless `KERNELS_DEVICE` asks
-//! for one.
+//! What needs a GPU and the backend itself. Each test says so and ends where there is none, unless `KERNELS_DEVICE`
+//! asks for one.
 
 use super::*;
 use crate::testing;
