@@ -19,16 +19,14 @@ pub struct Check {
 /// Compares a result with the exact one. Its terms passed through at most `depth` rounded operations each, and there
 /// were `operations` in all.
 ///
-/// Where NaN or an infinity is the right result, only that is right. Where all terms are finite but their magnitude
-/// is beyond the type, a partial sum may overflow in one order of additions and not in another: the bound is
-/// infinite then.
+/// Where NaN or an infinity is the right result, only that is right. Where a partial sum
+/// [may overflow](Exact::may_overflow) in one order of additions and not in another, the bound is infinite.
 #[must_use]
 pub fn check<S: Accumulator>(result: S, exact: &Exact<S>, depth: u64, operations: u64) -> Check {
     let error = exact.error_of(result);
-    let may_overflow = S::IS_FLOAT && S::from_f64(exact.magnitude).to_f64().is_infinite();
     let bound = match () {
         () if !exact.parts.0.is_finite() => 0.0,
-        () if may_overflow => f64::INFINITY,
+        () if exact.may_overflow() => f64::INFINITY,
         () => exact.bound(depth, operations),
     };
     Check { error, bound, ok: error <= bound }

@@ -41,6 +41,14 @@ impl<S: Accumulator> Exact<S> {
         let relative = depth as f64 * S::UNIT_ROUNDOFF;
         relative / (1.0 - relative) * self.magnitude + operations as f64 * S::UNDERFLOW_ERROR
     }
+
+    /// Whether terms so large may overflow the result's type on the way to it, although the exact result does not. The
+    /// margin is a factor of two, for rounding. Integers wrap around instead.
+    #[must_use]
+    pub fn may_overflow(&self) -> bool {
+        let largest = if size_of::<S>() == size_of::<f32>() { f32::MAX.into() } else { f64::MAX };
+        S::IS_FLOAT && self.magnitude * 2.0 >= largest
+    }
 }
 
 /// A running sum in two `f64`: Knuth's exact addition, so that nothing above 2⁻¹⁰⁶ is lost.

@@ -202,18 +202,19 @@ impl SplitMix {
 }
 
 /// Runs a generic test function for every element type: `for_every_element!(check(arguments…))` calls
-/// `check::<T>(arguments…)?` for each `T`.
+/// `check::<T>(arguments…)?` for each `T`, and `for_every_element!(check::<F>(arguments…))` calls
+/// `check::<F, T>(arguments…)?`.
 #[macro_export]
 macro_rules! for_every_element {
-    ($function:ident($($argument:expr),* $(,)?)) => {{
-        $function::<f32>($($argument),*)?;
-        $function::<f64>($($argument),*)?;
-        $function::<$crate::testing::f16>($($argument),*)?;
-        $function::<$crate::testing::bf16>($($argument),*)?;
-        $function::<i32>($($argument),*)?;
-        $function::<u32>($($argument),*)?;
-        $function::<i64>($($argument),*)?;
-        $function::<u64>($($argument),*)?;
+    ($function:ident $(::<$family:ident>)? ($($argument:expr),* $(,)?)) => {{
+        $function::<$($family,)? f32>($($argument),*)?;
+        $function::<$($family,)? f64>($($argument),*)?;
+        $function::<$($family,)? $crate::testing::f16>($($argument),*)?;
+        $function::<$($family,)? $crate::testing::bf16>($($argument),*)?;
+        $function::<$($family,)? i32>($($argument),*)?;
+        $function::<$($family,)? u32>($($argument),*)?;
+        $function::<$($family,)? i64>($($argument),*)?;
+        $function::<$($family,)? u64>($($argument),*)?;
     }};
 }
 
