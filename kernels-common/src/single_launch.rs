@@ -78,16 +78,9 @@ impl<T: Element> SingleLaunch<T> {
     /// elements.
     #[must_use]
     pub fn plan(&self, n: u64) -> LaunchConfig {
-        LaunchConfig::linear(self.blocks(order::virtual_blocks::<T>(n)), Self::THREADS)
-    }
-
-    /// Real blocks for so many virtual ones.
-    fn blocks(&self, virtual_blocks: u64) -> u32 {
-        real_blocks(
-            virtual_blocks,
-            self.stream().device().properties().multiprocessors,
-            Self::BLOCKS_PER_MULTIPROCESSOR,
-        )
+        let multiprocessors = self.stream().device().properties().multiprocessors;
+        let blocks = real_blocks(order::virtual_blocks::<T>(n), multiprocessors, Self::BLOCKS_PER_MULTIPROCESSOR);
+        LaunchConfig::linear(blocks, Self::THREADS)
     }
 
     /// Has `launch` launch the kernel for `inputs`, slices of `n` elements each. The scratch memory that it gets is
@@ -103,9 +96,8 @@ impl<T: Element> SingleLaunch<T> {
         n: u64,
         launch: impl FnOnce(&Kernel, LaunchConfig, Scratch<'_, T::Sum>) -> Result<()>,
     ) -> Result<()> {
-        let virtual_blocks = order::virtual_blocks::<T>(n);
-        self.partials.grow_zeros(virtual_blocks.next_multiple_of(Self::RUN))?;
-        let config = LaunchConfig::linear(self.blocks(virtual_blocks), Self::THREADS);
+        self.reserve(n)?;
+        let config = self.plan(n);
         let kernel = if inputs.iter().all(|input| input.address().is_multiple_of(order::PACKET)) {
             &self.aligned
         } else {
