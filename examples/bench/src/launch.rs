@@ -265,12 +265,16 @@ fn compare(
     ways: &mut [&mut dyn Way],
     expected: &[f32],
 ) -> Result<Vec<Row>> {
-    let checked = check(ways, expected, 1).context(kernel);
-    let times = checked.and_then(|()| sample(options, stream, ways));
+    let mut checked_and_timed = || {
+        check(ways, expected, 1).context(kernel)?;
+        let times = sample(options, stream, ways)?;
+        check(ways, expected, options.launches).context(kernel)?;
+        Ok(times)
+    };
+    let times: Result<Vec<Vec<f64>>> = checked_and_timed();
     // Whatever happened, no kernel may be running when modules and memory go.
     stream.synchronize()?;
     let times = times?;
-    check(ways, expected, options.launches).context(kernel)?;
     let row = |(way, ns): (&&mut dyn Way, &Vec<f64>)| {
         let ratios: Vec<f64> = ns.iter().zip(&times[0]).map(|(ns, bare)| ns / bare).collect();
         Row { kernel, way: way.name(), ns: Summary::of(ns), ratio: Summary::of(&ratios) }

@@ -151,6 +151,8 @@ fn parse_limit(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use kernels_common::testing;
+
     use super::*;
 
     /// Exit code, standard output and standard error of a run.
@@ -159,15 +161,6 @@ mod tests {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let code = program::deliver(run(&options), &mut out, &mut err);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-    }
-
-    /// The selector of the first GPU, if there is one.
-    fn gpu() -> Option<String> {
-        let found = Device::list().into_iter().find(|device| device.backend == BackendKind::Cuda);
-        if found.is_none() {
-            println!("skipped: no GPU");
-        }
-        found.map(|device| device.selector)
     }
 
     #[test]
@@ -202,7 +195,8 @@ mod tests {
 
     #[test]
     fn launches_are_measured_and_recorded() {
-        let Some(gpu) = gpu() else { return };
+        let Some(gpu) = testing::gpu() else { return };
+        let gpu = gpu.properties().selector.clone();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("record.json");
         for stream in ["own", "shared"] {
