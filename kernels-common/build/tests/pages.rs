@@ -64,3 +64,33 @@ fn the_profiles_to_copy_are_those_of_the_workspace() {
         );
     }
 }
+
+#[test]
+fn the_readme_lists_every_kernel_crate() {
+    let readme = read(&root().join("README.md"));
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let row = format!("| [`crates/{name}`](crates/{name}) |");
+        assert!(readme.contains(&row), "README.md has no row for crates/{name}");
+    }
+}
+
+/// The pages of the book that `docs/SUMMARY.md` lists are those that there are.
+#[test]
+fn the_summary_lists_every_page() {
+    let docs = root().join("docs");
+    let summary = read(&docs.join("SUMMARY.md"));
+    let mut listed: Vec<_> = summary.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    listed.sort_unstable();
+    let mut pages = Vec::new();
+    for folder in ["", "bench/"] {
+        for entry in fs::read_dir(docs.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") && name != "SUMMARY.md" {
+                pages.push(format!("{folder}{name}"));
+            }
+        }
+    }
+    pages.sort_unstable();
+    assert_eq!(listed, pages);
+}
