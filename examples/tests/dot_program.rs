@@ -1,8 +1,7 @@
 //! The example `dot`, run as the command line does.
 
 mod common;
-// The program's `main` is not called here.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the program's `main` is not called here")]
 #[path = "../dot.rs"]
 pub mod dot_program;
 

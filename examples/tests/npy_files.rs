@@ -1,8 +1,7 @@
 //! NumPy files as input: those that work, and those that do not.
 
 mod common;
-// The program's `main` is not called here.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the program's `main` is not called here")]
 #[path = "../dot.rs"]
 pub mod dot_program;
 

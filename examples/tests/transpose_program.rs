@@ -1,8 +1,7 @@
 //! The example `transpose`, run as the command line does.
 
 mod common;
-// The program's `main` is not called here.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the program's `main` is not called here")]
 #[path = "../transpose.rs"]
 pub mod transpose_program;
 

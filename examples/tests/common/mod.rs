@@ -1,7 +1,6 @@
 //! Running programs as the command line does, and files for them to read.
 
-// Each test binary uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses a part of this")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

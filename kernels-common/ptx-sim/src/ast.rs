@@ -27,7 +27,7 @@ pub struct SourceLocation {
 
 /// The fundamental types of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // the names are the ISA's own
+#[allow(missing_docs, reason = "the names are the instruction set's own")]
 pub enum Type {
     B8,
     B16,

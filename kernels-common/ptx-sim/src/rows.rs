@@ -4,8 +4,7 @@
 //! a bit for each lane. Narrower values than their row are kept extended; an instruction looks only at the low bits
 //! that its type names, so what stands above them does not matter.
 
-// A lane is an index into several rows at once.
-#![allow(clippy::needless_range_loop)]
+#![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;

@@ -3,8 +3,7 @@
 //! Lowering chooses them; each finds its operands through the rows of its [`Ins`]. The loops over lanes are written so
 //! that they vectorise, and every function exists twice: for the plain processor, and for one with AVX2 and FMA.
 
-// A lane is an index into several rows at once.
-#![allow(clippy::needless_range_loop)]
+#![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 
 pub(crate) mod alu;
 pub(crate) mod atomic;

@@ -13,7 +13,7 @@ use crate::rows::{BIT, LANES, Lane};
 
 /// The Rust types of PTX types.
 pub(crate) mod lane {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are those of PTX")]
     pub(crate) type B16 = u16;
     pub(crate) type B32 = u32;
     pub(crate) type B64 = u64;

@@ -198,7 +198,7 @@ impl Lower<'_> {
     }
 
     /// `setp` of packed numbers: a predicate for the low, and one for the high halves.
-    #[allow(clippy::too_many_arguments)] // the parts of one instruction
+    #[allow(clippy::too_many_arguments, reason = "the parts of one instruction")]
     fn setp_packed(
         &mut self,
         relation: &str,

@@ -1,5 +1,5 @@
 //! What the tests share.
-#![allow(dead_code, unreachable_pub)] // no test program uses all of it
+#![allow(dead_code, unreachable_pub, reason = "no test program uses all of it")]
 
 use std::sync::Arc;
 

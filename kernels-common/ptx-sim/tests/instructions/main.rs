@@ -1,6 +1,6 @@
 //! Every instruction against plain Rust, on edge cases and random values, in all lanes and in some.
 
-#![allow(unreachable_pub)] // modules of one program
+#![allow(unreachable_pub, reason = "modules of one program")]
 
 #[path = "../common/mod.rs"]
 mod common;
