@@ -5,13 +5,14 @@
 // packets t, t + 512, ... with one accumulator per lane, which starts at the identity. Then lanes combine pairwise (0
 // with 1, 2 with 3, then those), the lanes of a warp with offsets 16, 8, 4, 2, 1, and the 16 warps with offsets 8, 4,
 // 2, 1. The partials of the virtual blocks combine adjacently, level by level: 2i with 2i + 1, an odd last one passes
-// unchanged. Absent elements and absent partials are skipped: combining with an identity could still change a -0.
+// unchanged. Absent elements are skipped, since combining with an identity could still change a -0; absent partials may
+// be neutral values, which change nothing.
 //
 // How many real blocks walk the virtual ones, and how a packet is loaded, is free: neither changes which two values
 // meet.
 //
 // A reduction supplies
-//   Op     identity<S>() and combine(a, b), such as Plus;
+//   Op     identity<S>(), neutral<S>() and combine(a, b), such as Plus;
 //   Terms  what is taken in. Copyable, points at the packet of its thread, and has
 //            Sum, LANES      the accumulator type and the number of lanes L;
 //            IN_FLIGHT       the packets to load before the first is taken in;

@@ -4,8 +4,8 @@
 
 #include "arithmetic.cuh"
 #include "canonical.cuh"
-#include "packet.cuh"
 #include "convert.cuh"
+#include "packet.cuh"
 #include "types.cuh"
 #include "warp.cuh"
 
