@@ -57,11 +57,11 @@ result back. The host loop is the plain `s += x * y` in one thread, in the type 
 
 JSON: one object. `bits` are those of `result`, in hexadecimal. `error` is the distance of `result` from the exact \
 value, of which `reference` is the nearest f64 (or the integer itself), and `bound` the largest error that a correct \
-result can have. NaN and infinities are the strings \"NaN\", \"Infinity\" and \"-Infinity\". With `--variant all` there is \
-an array `variants` in place of the fields of one variant.
+result can have. NaN and infinities are the strings \"NaN\", \"Infinity\" and \"-Infinity\". With `--variant all` \
+there is an array `variants` in place of the fields of one variant.
 
-Exit code: 0 if every result is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line or in \
-an input file.";
+Exit code: 0 if every result is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line or \
+in an input file.";
 
 fn main() -> ExitCode {
     program::main(run)

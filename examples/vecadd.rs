@@ -56,12 +56,12 @@ the device, between two events; on the simulator that is the time that the simul
 ratio. End to end is host time for the upload of x and y, one kernel and reading z back. z starts as zeros in the \
 three-term form, and each repetition adds to it.
 
-JSON: one object with the fields of `z = x + y`, and an object `accumulate` with those of `z = (x + y) + z`. `kernel_ms` and \
-`host_loop_ms` are milliseconds for one repetition, `kernel_total_ms` and `host_total_ms` for all. `mismatch` tells the \
-first wrong element. With `--variant all` there is an array `variants` in place of the fields of one variant.
+JSON: one object with the fields of `z = x + y`, and an object `accumulate` with those of `z = (x + y) + z`. `kernel_ms` \
+and `host_loop_ms` are milliseconds for one repetition, `kernel_total_ms` and `host_total_ms` for all. `mismatch` tells \
+the first wrong element. With `--variant all` there is an array `variants` in place of the fields of one variant.
 
-Exit code: 0 if every element is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line or in \
-an input file.";
+Exit code: 0 if every element is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line or \
+in an input file.";
 
 fn main() -> ExitCode {
     program::main(run)

@@ -54,4 +54,6 @@ cp scripts/run-bundle.sh "$bundle/run-tests.sh"
 cp scripts/compare-bits.sh "$bundle/"
 
 size=$(du -sm "$bundle" | cut -f1)
-echo "$bundle: $(wc -l <"$bundle/tests.txt") test binaries, $(find "$bundle/examples" -type f | wc -l) programs, $size MiB"
+binaries=$(wc -l <"$bundle/tests.txt")
+programs=$(find "$bundle/examples" -type f | wc -l)
+echo "$bundle: $binaries test binaries, $programs programs, $size MiB"

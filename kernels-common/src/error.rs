@@ -104,8 +104,8 @@ pub enum Error {
 
     /// The backend was left out when the program was compiled.
     #[error(
-        "the device `{wanted}` needs the feature `{feature}` of kernels-common, which this build leaves out. Enable it in \
-         Cargo.toml, or open another device"
+        "the device `{wanted}` needs the feature `{feature}` of kernels-common, which this build leaves out. Enable it \
+         in Cargo.toml, or open another device"
     )]
     BackendDisabled {
         /// The selector that was asked for.
@@ -220,8 +220,8 @@ pub enum Error {
 
     /// An argument of a launch belongs to another stream than the kernel.
     #[error(
-        "stream mismatch: argument {index} of `{kernel}` (the first is 0) belongs to another stream than the kernel. Allocate \
-         it on that stream, or call `move_to(&stream)` on its buffer first"
+        "stream mismatch: argument {index} of `{kernel}` (the first is 0) belongs to another stream than the kernel. \
+         Allocate it on that stream, or call `move_to(&stream)` on its buffer first"
     )]
     ArgumentStream {
         /// The kernel.
@@ -242,8 +242,8 @@ pub enum Error {
 
     /// Something of another CUDA context than the device's.
     #[error(
-        "context mismatch: {what} does not belong to the CUDA context of the device `{device}`. Make the device from that \
-         context with `Device::from_cudarc`"
+        "context mismatch: {what} does not belong to the CUDA context of the device `{device}`. Make the device from \
+         that context with `Device::from_cudarc`"
     )]
     ContextMismatch {
         /// What belongs elsewhere.
@@ -365,8 +365,8 @@ pub enum Error {
 
     /// The arguments of a launch do not fit the kernel's parameters.
     #[error(
-        "cannot launch `{kernel}`: {reason}. Its parameters are ({parameters}): pass one value for each, of that size, and a \
-         slice for a pointer"
+        "cannot launch `{kernel}`: {reason}. Its parameters are ({parameters}): pass one value for each, of that size, \
+         and a slice for a pointer"
     )]
     ArgumentMismatch {
         /// The kernel.

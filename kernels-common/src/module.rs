@@ -67,8 +67,8 @@ fn check_target(outline: &Outline, device: &Properties) -> Result<()> {
         module: outline.name().to_owned(),
         version: format!("{}.{}", outline.version().0, outline.version().1),
         reason: format!(
-            "target {name} is for compute capability {}.{} and later, and {} has {}.{}: compile the kernel for sm_{}{} or \
-             less",
+            "target {name} is for compute capability {}.{} and later, and {} has {}.{}: compile the kernel for sm_{}{} \
+             or less",
             needed.0,
             needed.1,
             device.subject(),

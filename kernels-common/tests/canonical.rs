@@ -222,7 +222,7 @@ proptest! {
     #[test]
     fn any_bits_of_any_type((x, y) in any_bits()) {
         fn of_type<T: Element>(x: &[u64], y: &[u64]) {
-            let cast = |words: &[u64]| words.iter().map(|w| bytemuck::cast_slice::<u64, T>(&[*w])[0]).collect::<Vec<T>>();
+            let cast = |words: &[u64]| -> Vec<T> { words.iter().map(|w| bytemuck::cast_slice(&[*w])[0]).collect() };
             check(&cast(x), &cast(y));
             check_reductions::<T>(&cast(x));
         }

@@ -219,8 +219,8 @@ fn content(dtype: &DType) -> Result<(Content, TypeStr), String> {
         (TypeChar::RawData, 2) => Content::RawHalves,
         _ => {
             return Err(format!(
-                "holds elements of type `{type_str}`, and only f32, f64, f16, bf16, i32, u32, i64 and u64 are possible: \
-                 convert the array, for instance with `.astype(numpy.float32)`"
+                "holds elements of type `{type_str}`, and only f32, f64, f16, bf16, i32, u32, i64 and u64 are \
+                 possible: convert the array, for instance with `.astype(numpy.float32)`"
             ));
         }
     };

@@ -112,8 +112,8 @@ fn causes(sources: &Sources) -> Vec<String> {
     vec![
         format!("a file of the crate: {own}. Take the change back, or compile"),
         format!(
-            "kernels-build and kernels-common are of another revision: {library}the compiler's flags or its packages. Go \
-             back to the revision that the PTX was committed with (`rev` in Cargo.toml), or compile"
+            "kernels-build and kernels-common are of another revision: {library}the compiler's flags or its packages. \
+             Go back to the revision that the PTX was committed with (`rev` in Cargo.toml), or compile"
         ),
         "build.rs names other include directories or headers. Take that back, or compile".to_owned(),
     ]

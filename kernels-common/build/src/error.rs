@@ -25,7 +25,8 @@ pub enum Error {
 
     /// The list of compute capabilities is empty.
     #[error(
-        "no compute capability was asked of the PTX module `{name}`: leave out `.compute(…)` for 7.5, or name one, as in .compute([75])"
+        "no compute capability was asked of the PTX module `{name}`: leave out `.compute(…)` for 7.5, or name one, as \
+         in .compute([75])"
     )]
     NoCapability {
         /// The module.
@@ -34,7 +35,8 @@ pub enum Error {
 
     /// There is no source file.
     #[error(
-        "the CUDA source {} does not exist. Create it, or name the right file with `.source(\"…\")`, relative to the crate's directory",
+        "the CUDA source {} does not exist. Create it, or name the right file with `.source(\"…\")`, relative to the \
+         crate's directory",
         path.display()
     )]
     MissingSource {
@@ -44,7 +46,8 @@ pub enum Error {
 
     /// An include directory is not there.
     #[error(
-        "the include directory {} does not exist. Create it, or correct `.include_dir(\"…\")`, which is relative to the crate's directory",
+        "the include directory {} does not exist. Create it, or correct `.include_dir(\"…\")`, which is relative to \
+         the crate's directory",
         path.display()
     )]
     MissingIncludeDir {
@@ -54,7 +57,9 @@ pub enum Error {
 
     /// The headers of the device library are not where they belong.
     #[error(
-        "the device library, which comes with the crate kernels-common, was not found:\n{}\nA crate that is vendored or copied needs kernels-common beside kernels-build: name it in [dependencies] and vendor again, or restore the directory",
+        "the device library, which comes with the crate kernels-common, was not found:\n{}\n\
+         A crate that is vendored or copied needs kernels-common beside kernels-build: name it in [dependencies] and \
+         vendor again, or restore the directory",
         indented(searched.iter().map(|path| path.display()))
     )]
     NoDeviceLibrary {
@@ -64,7 +69,8 @@ pub enum Error {
 
     /// A header lies outside the crate and the include path, or is reached by a way that leaves them.
     #[error(
-        "the header {} is reached from outside the crate's directory and the include directories. Add its directory with `.include_dir(\"…\")` and include it by its name there",
+        "the header {} is reached from outside the crate's directory and the include directories. Add its directory \
+         with `.include_dir(\"…\")` and include it by its name there",
         path.display()
     )]
     HeaderOutside {
@@ -103,7 +109,8 @@ pub enum Error {
 
     /// `KERNELS_WRITE_PTX` is set and there is another nvcc than the pinned one.
     #[error(
-        "only nvcc {} may write committed PTX (KERNELS_WRITE_PTX is set), and it was not found:\n{}\n{}A build without KERNELS_WRITE_PTX uses any nvcc, and leaves {} alone",
+        "only nvcc {} may write committed PTX (KERNELS_WRITE_PTX is set), and it was not found:\n{}\n\
+         {}A build without KERNELS_WRITE_PTX uses any nvcc, and leaves {} alone",
         pinned::NVCC, indented(tried), remedy(*nvcc_set, install), committed.display()
     )]
     NotPinned {
@@ -123,7 +130,8 @@ pub enum Error {
 
     /// nvcc refused the source.
     #[error(
-        "nvcc failed on {} ({status}); it ran in a temporary directory, on copies of the sources:\n{command}\n{output}\n{}",
+        "nvcc failed on {} ({status}); it ran in a temporary directory, on copies of the sources:\n{command}\n\
+         {output}\n{}",
         source_file.display(), nvcc_hint(output)
     )]
     Compile {
@@ -139,7 +147,8 @@ pub enum Error {
 
     /// What nvcc wrote is not PTX.
     #[error(
-        "{} wrote something that is not PTX (no `.version` at its start). Check that NVCC, CUDA_HOME and PATH lead to the real compiler",
+        "{} wrote something that is not PTX (no `.version` at its start). Check that NVCC, CUDA_HOME and PATH lead to \
+         the real compiler",
         nvcc.display()
     )]
     NotPtx {
@@ -160,7 +169,9 @@ pub enum Error {
 
     /// ptxas does not accept the PTX.
     #[error(
-        "ptxas refused the PTX of {} (kept as {}):\n{output}\nThe kernel asks for something that compute capability {capability} does not have; change it, or ask for another with `.compute([…])`",
+        "ptxas refused the PTX of {} (kept as {}):\n{output}\n\
+         The kernel asks for something that compute capability {capability} does not have; change it, or ask for \
+         another with `.compute([…])`",
         source_file.display(), ptx.display()
     )]
     Ptxas {
@@ -176,7 +187,8 @@ pub enum Error {
 
     /// There is no ptxas beside the nvcc that is to write committed PTX.
     #[error(
-        "there is no working ptxas at {}, which is needed to find the least PTX version. The installation is incomplete: install it anew with\n    {install}",
+        "there is no working ptxas at {}, which is needed to find the least PTX version. The installation is \
+         incomplete: install it anew with\n    {install}",
         path.display()
     )]
     NoPtxas {

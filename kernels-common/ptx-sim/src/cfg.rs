@@ -278,7 +278,8 @@ mod tests {
 
     fn function(kind: &str, body: &str) -> Arc<Function> {
         let text = format!(
-            ".version 6.3\n.target sm_75\n.address_size 64\n{kind} f() {{ .reg .pred %p<9>; .reg .b32 %r<9>;\n{body}\n}}"
+            ".version 6.3\n.target sm_75\n.address_size 64\n\
+             {kind} f() {{ .reg .pred %p<9>; .reg .b32 %r<9>;\n{body}\n}}"
         );
         let module = Module::parse("cfg.ptx", &text).unwrap();
         module.function("f").unwrap().clone()

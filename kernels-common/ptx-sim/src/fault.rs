@@ -242,8 +242,8 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::AbsentLane { lane, members, present } => write!(
                 f,
-                "absent lane: lane {lane} is needed (member mask {members:#010x}) but only lanes {present:#010x} take part; \
-                 a mask must name the lanes that are there, and no others"
+                "absent lane: lane {lane} is needed (member mask {members:#010x}) but only lanes {present:#010x} take \
+                 part; a mask must name the lanes that are there, and no others"
             ),
             FaultKind::Deadlock { waiting } => {
                 write!(f, "deadlock: no thread can go on, each waits for others that do not come")?;

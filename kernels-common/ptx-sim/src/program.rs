@@ -55,8 +55,8 @@ pub enum LoadError {
     },
     /// A variable that the module only declares.
     #[error(
-        "module `{module}` declares the variable `{variable}` without defining it. Define it there: a module is loaded by \
-         itself"
+        "module `{module}` declares the variable `{variable}` without defining it. Define it there: a module is loaded \
+         by itself"
     )]
     External {
         /// The module.

@@ -168,13 +168,18 @@ fn every_operation_in_every_space() {
                 };
                 let width = 8 * bytes;
                 let body = format!(
-                    ".shared .align 8 .b8 s[256];\nmov.u32 %r10, %tid.x;\nrem.u32 %r11, %r10, {words};\nld.param.u64 %rd9, [memory];\n\
-                     ld.param.u64 %rd8, [b];\nmad.wide.u32 %rd8, %r10, {bytes}, %rd8;\nld.global.b{width} {b}, [%rd8];\n\
-                     ld.param.u64 %rd8, [c];\nmad.wide.u32 %rd8, %r10, {bytes}, %rd8;\nld.global.b{width} {c}, [%rd8];\n\
+                    ".shared .align 8 .b8 s[256];\nmov.u32 %r10, %tid.x;\nrem.u32 %r11, %r10, {words};\n\
+                     ld.param.u64 %rd9, [memory];\n\
+                     ld.param.u64 %rd8, [b];\nmad.wide.u32 %rd8, %r10, {bytes}, %rd8;\n\
+                     ld.global.b{width} {b}, [%rd8];\n\
+                     ld.param.u64 %rd8, [c];\nmad.wide.u32 %rd8, %r10, {bytes}, %rd8;\n\
+                     ld.global.b{width} {c}, [%rd8];\n\
                      {to_memory}\nmad.wide.u32 %rd11, %r11, {bytes}, %rd10;\nmad.wide.u32 %rd12, %r11, {bytes}, %rd9;\n\
-                     setp.ge.u32 %p0, %r10, {words};\n@%p0 bra START;\nld.global.b{width} {d}, [%rd12];\nst.b{width} [%rd11], {d};\nSTART:\nbar.sync 0;\n\
+                     setp.ge.u32 %p0, %r10, {words};\n@%p0 bra START;\nld.global.b{width} {d}, [%rd12];\n\
+                     st.b{width} [%rd11], {d};\nSTART:\nbar.sync 0;\n\
                      atom{dot_space}.{name}.{ty} {d}, [%rd11], {b}{third};\n\
-                     ld.param.u64 %rd8, [old];\nmad.wide.u32 %rd8, %r10, {bytes}, %rd8;\nst.global.b{width} [%rd8], {d};\n\
+                     ld.param.u64 %rd8, [old];\nmad.wide.u32 %rd8, %r10, {bytes}, %rd8;\n\
+                     st.global.b{width} [%rd8], {d};\n\
                      bar.sync 0;\n@%p0 bra END;\nld.b{width} {d}, [%rd11];\nst.global.b{width} [%rd12], {d};\nEND:"
                 );
                 // Plain generic accesses need generic addresses.
@@ -210,8 +215,10 @@ fn every_operation_in_every_space() {
 
 #[test]
 fn reductions() {
-    let body = "ld.param.u64 %rd0, [x];\nred.global.add.u32 [%rd0], 3;\nred.global.max.s32 [%rd0+4], -7;\nred.release.gpu.global.add.f32 [%rd0+8], 0f3FC00000;\n\
-                atom.global.add.u32 %r0, [%rd0+12], 1;\natom.global.add.u32 _, [%rd0+12], 1;\natom.global.add.u32 %r1, [%rd0+12], 1;\nst.global.u32 [%rd0+16], %r1;";
+    let body = "ld.param.u64 %rd0, [x];\nred.global.add.u32 [%rd0], 3;\nred.global.max.s32 [%rd0+4], -7;\n\
+                red.release.gpu.global.add.f32 [%rd0+8], 0f3FC00000;\n\
+                atom.global.add.u32 %r0, [%rd0+12], 1;\natom.global.add.u32 _, [%rd0+12], 1;\n\
+                atom.global.add.u32 %r1, [%rd0+12], 1;\nst.global.u32 [%rd0+16], %r1;";
     let mut device = Device::new(&kernel("test", ".param .u64 x", body));
     let x = device.upload(&[0u32, (-9i32) as u32, 0, 0, 0]);
     let counters = device.launch("test", launch(2, 64), Params::new().add(x));
@@ -223,7 +230,8 @@ fn reductions() {
 
 #[test]
 fn guarded_lanes_only() {
-    let body = "ld.param.u64 %rd0, [x];\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 5;\n@%p0 red.global.add.u32 [%rd0], 1;\n@!%p0 red.global.add.u32 [%rd0+4], 1;";
+    let body = "ld.param.u64 %rd0, [x];\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 5;\n\
+        @%p0 red.global.add.u32 [%rd0], 1;\n@!%p0 red.global.add.u32 [%rd0+4], 1;";
     let mut device = Device::new(&kernel("test", ".param .u64 x", body));
     let x = device.upload(&[0u32; 2]);
     device.launch("test", launch(1, 64), Params::new().add(x));

@@ -8,7 +8,8 @@ use ptx_sim::{Checks, Config, FaultKind};
 /// Runs `body`, which leaves each thread's result in `%r9`, and gives the results.
 fn run_with(config: Config, threads: u32, body: &str) -> Result<Vec<u32>, ptx_sim::Fault> {
     let body = format!(
-        "mov.u32 %r0, %tid.x;\n{body}\nld.param.u64 %rd0, [out];\nmad.wide.u32 %rd1, %r0, 4, %rd0;\nst.global.u32 [%rd1], %r9;"
+        "mov.u32 %r0, %tid.x;\n{body}\nld.param.u64 %rd0, [out];\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n\
+         st.global.u32 [%rd1], %r9;"
     );
     let mut device = Device::with(config, &kernel("test", ".param .u64 out", &body));
     let out = device.upload(&vec![u32::MAX; threads as usize]);
@@ -31,7 +32,8 @@ fn run(threads: u32, body: &str) -> Result<Vec<u32>, ptx_sim::Fault> {
 
 /// Every thread stores to shared memory and reads what another has stored.
 const EXCHANGE: &str = ".shared .align 4 .b8 s[4096];\nmov.u32 %r1, s;\nshl.b32 %r2, %r0, 2;\nadd.u32 %r2, %r2, %r1;\n\
-                        st.shared.u32 [%r2], %r0;\nBARRIER\nmov.u32 %r3, %ntid.x;\nsub.u32 %r3, %r3, %r0;\nsub.u32 %r3, %r3, 1;\n\
+                        st.shared.u32 [%r2], %r0;\nBARRIER\nmov.u32 %r3, %ntid.x;\nsub.u32 %r3, %r3, %r0;\n\
+                        sub.u32 %r3, %r3, 1;\n\
                         shl.b32 %r3, %r3, 2;\nadd.u32 %r3, %r3, %r1;\nld.shared.u32 %r9, [%r3];";
 
 #[test]
@@ -65,8 +67,10 @@ fn barrier_reductions() {
 /// One warp produces, another consumes; the producer does not wait.
 #[test]
 fn arrive_and_sync() {
-    let body = ".shared .align 4 .b8 s[128];\nmov.u32 %r1, s;\nand.b32 %r2, %r0, 31;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r3, %r3, %r1;\nmov.u32 %r9, 0;\n\
-                setp.ge.u32 %p0, %r0, 32;\n@%p0 bra CONSUMER;\nmul.lo.u32 %r4, %r2, 10;\nst.shared.u32 [%r3], %r4;\nbar.arrive 1, 64;\nbra END;\n\
+    let body = ".shared .align 4 .b8 s[128];\nmov.u32 %r1, s;\nand.b32 %r2, %r0, 31;\nshl.b32 %r3, %r2, 2;\n\
+                add.u32 %r3, %r3, %r1;\nmov.u32 %r9, 0;\n\
+                setp.ge.u32 %p0, %r0, 32;\n@%p0 bra CONSUMER;\nmul.lo.u32 %r4, %r2, 10;\nst.shared.u32 [%r3], %r4;\n\
+                bar.arrive 1, 64;\nbra END;\n\
                 CONSUMER:\nbar.sync 1, 64;\nld.shared.u32 %r9, [%r3];\nEND:";
     let result = run(64, body).unwrap();
     assert_eq!(result[..32], [0; 32]);
@@ -91,7 +95,8 @@ fn barrier_under_a_divergent_branch() {
     assert!(matches!(fault.kind, FaultKind::DivergentBarrier { lanes: 0xffff, .. }), "{fault}");
     assert!(fault.to_string().contains("bar.sync"), "{fault}");
     // The unaligned form may be reached by some lanes: the others arrive elsewhere.
-    let both = "mov.u32 %r9, 1;\nsetp.ge.u32 %p0, %r0, 16;\n@%p0 bra OTHER;\nBARRIER\nmov.u32 %r9, 3;\nbra END;\nOTHER:\nBARRIER\nEND:";
+    let both = "mov.u32 %r9, 1;\nsetp.ge.u32 %p0, %r0, 16;\n@%p0 bra OTHER;\nBARRIER\nmov.u32 %r9, 3;\nbra END;\n\
+        OTHER:\nBARRIER\nEND:";
     let result = run(64, &both.replace("BARRIER", "barrier.sync 0;")).unwrap();
     assert_eq!((&result[..16], &result[16..]), (&[3; 16][..], &[1; 48][..]));
     let fault = run(64, &both.replace("BARRIER", "bar.sync 0;")).unwrap_err();
@@ -129,7 +134,8 @@ fn barrier_under_a_divergent_branch() {
 
 #[test]
 fn deadlock_says_who_waits_where() {
-    let body = "setp.ge.u32 %p0, %r0, 32;\n@%p0 bra OTHER;\nbar.sync 1, 64;\nbra END;\nOTHER:\nbar.sync 2, 64;\nEND:\nmov.u32 %r9, 0;";
+    let body = "setp.ge.u32 %p0, %r0, 32;\n@%p0 bra OTHER;\nbar.sync 1, 64;\nbra END;\nOTHER:\nbar.sync 2, 64;\nEND:\n\
+        mov.u32 %r9, 0;";
     let fault = run(64, body).unwrap_err();
     let FaultKind::Deadlock { waiting } = &fault.kind else { panic!("{fault}") };
     let lines: Vec<u32> = waiting.iter().map(|group| group.span.line).collect();
@@ -168,7 +174,8 @@ fn shuffles() {
             let c = (32 - width) << 8 | if mode == "up" { 0 } else { 31 };
             for b in [0, 1, 3, 7, 16, 31, 33] {
                 let body = format!(
-                    "mad.lo.u32 %r1, %r0, 7, 100;\nshfl.sync.{mode}.b32 %r2|%p0, %r1, {b}, {c}, -1;\nselp.b32 %r3, 1000000, 0, %p0;\nadd.u32 %r9, %r2, %r3;"
+                    "mad.lo.u32 %r1, %r0, 7, 100;\nshfl.sync.{mode}.b32 %r2|%p0, %r1, {b}, {c}, -1;\n\
+                     selp.b32 %r3, 1000000, 0, %p0;\nadd.u32 %r9, %r2, %r3;"
                 );
                 let result = run_with(Config::default(), 64, &body).unwrap();
                 for thread in 0..64 {
@@ -190,20 +197,25 @@ fn shuffles() {
 fn lanes_gather() {
     // Two sides of a branch, each with the whole warp's mask.
     let body = "and.b32 %r1, %r0, 1;\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra EVEN;\nadd.u32 %r2, %r0, 100;\n\
-                shfl.sync.bfly.b32 %r9, %r2, 1, 31, -1;\nbra END;\nEVEN:\nadd.u32 %r3, %r0, 200;\nshfl.sync.bfly.b32 %r9, %r3, 1, 31, -1;\nEND:";
+                shfl.sync.bfly.b32 %r9, %r2, 1, 31, -1;\nbra END;\nEVEN:\nadd.u32 %r3, %r0, 200;\n\
+                shfl.sync.bfly.b32 %r9, %r3, 1, 31, -1;\nEND:";
     let result = run(32, body).unwrap();
     let expected: Vec<u32> = (0..32).map(|lane| (lane ^ 1) + if lane % 2 == 0 { 100 } else { 200 }).collect();
     assert_eq!(result, expected);
     // Each side among its own.
     let body = "and.b32 %r1, %r0, 1;\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra EVEN;\n\
-                shfl.sync.bfly.b32 %r9, %r0, 2, 31, 0xaaaaaaaa;\nbra END;\nEVEN:\nshfl.sync.bfly.b32 %r9, %r0, 4, 31, 0x55555555;\nEND:";
+                shfl.sync.bfly.b32 %r9, %r0, 2, 31, 0xaaaaaaaa;\nbra END;\nEVEN:\n\
+                shfl.sync.bfly.b32 %r9, %r0, 4, 31, 0x55555555;\nEND:";
     let result = run(32, body).unwrap();
     assert_eq!(result, (0..32).map(|lane| lane ^ if lane % 2 == 1 { 2 } else { 4 }).collect::<Vec<u32>>());
     // A warp barrier in a loop with as many rounds on each side.
-    let body = ".shared .align 4 .b8 s[128];\nmov.u32 %r1, s;\nshl.b32 %r2, %r0, 2;\nadd.u32 %r2, %r2, %r1;\nxor.b32 %r3, %r2, 4;\nst.shared.u32 [%r2], 0;\n\
+    let body = ".shared .align 4 .b8 s[128];\nmov.u32 %r1, s;\nshl.b32 %r2, %r0, 2;\nadd.u32 %r2, %r2, %r1;\n\
+                xor.b32 %r3, %r2, 4;\nst.shared.u32 [%r2], 0;\n\
                 bar.warp.sync -1;\nand.b32 %r5, %r0, 1;\nsetp.eq.u32 %p0, %r5, 0;\nmov.u32 %r4, 0;\n@%p0 bra EVEN;\n\
-                ODD:\nst.shared.u32 [%r3], %r4;\nbar.warp.sync -1;\nbar.warp.sync -1;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 5;\n@%p1 bra ODD;\nmov.u32 %r9, 7;\nbra END;\n\
-                EVEN:\nmov.u32 %r9, 0;\nAGAIN:\nbar.warp.sync -1;\nld.shared.u32 %r6, [%r2];\nadd.u32 %r9, %r9, %r6;\nbar.warp.sync -1;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 5;\n@%p1 bra AGAIN;\nEND:";
+                ODD:\nst.shared.u32 [%r3], %r4;\nbar.warp.sync -1;\nbar.warp.sync -1;\nadd.u32 %r4, %r4, 1;\n\
+                setp.lt.u32 %p1, %r4, 5;\n@%p1 bra ODD;\nmov.u32 %r9, 7;\nbra END;\n\
+                EVEN:\nmov.u32 %r9, 0;\nAGAIN:\nbar.warp.sync -1;\nld.shared.u32 %r6, [%r2];\nadd.u32 %r9, %r9, %r6;\n\
+                bar.warp.sync -1;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 5;\n@%p1 bra AGAIN;\nEND:";
     let result = run(32, body).unwrap();
     assert_eq!(result, (0..32).map(|lane| if lane % 2 == 0 { 10 } else { 7 }).collect::<Vec<u32>>());
 }
@@ -218,13 +230,15 @@ fn tiles() {
     assert_eq!(result, (0..64u32).map(|thread| (thread / 8 * 8..).take(8).sum()).collect::<Vec<u32>>());
     // Half of each tile comes on another path.
     let body = format!(
-        "{masks}and.b32 %r4, %r0, 4;\nsetp.eq.u32 %p0, %r4, 0;\n@%p0 bra LOW;\nshfl.sync.bfly.b32 %r9, %r0, 4, 0x181f, %r3;\nbra END;\n\
+        "{masks}and.b32 %r4, %r0, 4;\nsetp.eq.u32 %p0, %r4, 0;\n@%p0 bra LOW;\n\
+         shfl.sync.bfly.b32 %r9, %r0, 4, 0x181f, %r3;\nbra END;\n\
          LOW:\nshfl.sync.bfly.b32 %r9, %r0, 4, 0x181f, %r3;\nEND:"
     );
     assert_eq!(run(64, &body).unwrap(), (0..64).map(|thread| thread ^ 4).collect::<Vec<u32>>());
     // The lanes of one tile leave before; the others are complete without them.
     let body = format!(
-        "{masks}mov.u32 %r9, 99;\nsetp.lt.u32 %p0, %r0, 8;\n@%p0 bra END;\nshfl.sync.bfly.b32 %r9, %r0, 1, 0x181f, %r3;\nEND:"
+        "{masks}mov.u32 %r9, 99;\nsetp.lt.u32 %p0, %r0, 8;\n@%p0 bra END;\n\
+         shfl.sync.bfly.b32 %r9, %r0, 1, 0x181f, %r3;\nEND:"
     );
     let expected: Vec<u32> = (0..64).map(|thread| if thread < 8 { 99 } else { thread ^ 1 }).collect();
     assert_eq!(run(64, &body).unwrap(), expected);
@@ -243,7 +257,8 @@ fn absent_lanes() {
     let fault = run(32, "shfl.sync.bfly.b32 %r9, %r0, 1, 31, 0xffff;").unwrap_err();
     assert!(matches!(fault.kind, FaultKind::BadOperand(_)), "{fault}");
     // A lane that waits elsewhere for good.
-    let body = "setp.eq.u32 %p0, %r0, 3;\n@%p0 bra ALONE;\nbar.warp.sync -1;\nbra END;\nALONE:\nvote.sync.any.pred %p1, %p0, -1;\nEND:\nmov.u32 %r9, 0;";
+    let body = "setp.eq.u32 %p0, %r0, 3;\n@%p0 bra ALONE;\nbar.warp.sync -1;\nbra END;\nALONE:\n\
+        vote.sync.any.pred %p1, %p0, -1;\nEND:\nmov.u32 %r9, 0;";
     let fault = run(32, body).unwrap_err();
     let FaultKind::Deadlock { waiting } = &fault.kind else { panic!("{fault}") };
     assert_eq!(waiting.len(), 2);
@@ -265,7 +280,8 @@ fn votes() {
         [vec![u32::MAX; 32], vec![0xff; 8], vec![0; 24]].concat()
     );
     // Over a part of the warp.
-    let body = "setp.ge.u32 %p0, %r0, 8;\nmov.u32 %r9, 0;\n@%p0 bra END;\nand.b32 %r1, %r0, 1;\nsetp.ne.u32 %p1, %r1, 0;\nvote.sync.ballot.b32 %r9, %p1, 0xff;\nEND:";
+    let body = "setp.ge.u32 %p0, %r0, 8;\nmov.u32 %r9, 0;\n@%p0 bra END;\nand.b32 %r1, %r0, 1;\n\
+        setp.ne.u32 %p1, %r1, 0;\nvote.sync.ballot.b32 %r9, %p1, 0xff;\nEND:";
     assert_eq!(run(32, body).unwrap(), [vec![0xaa; 8], vec![0; 24]].concat());
 }
 

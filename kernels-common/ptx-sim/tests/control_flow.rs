@@ -23,7 +23,8 @@ fn around(body: &str) -> String {
         "test",
         ".param .u64 out",
         &format!(
-            "ld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n{body}\nst.global.u32 [%rd1], %r9;"
+            "ld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n{body}\n\
+             st.global.u32 [%rd1], %r9;"
         ),
     )
 }
@@ -40,7 +41,8 @@ fn check(threads: u32, body: &str, expected: impl Fn(u32) -> u32) {
 #[test]
 fn if_else_nested() {
     let body = "and.b32 %r1, %r0, 1;\nand.b32 %r2, %r0, 2;\nsetp.eq.u32 %p0, %r1, 0;\nsetp.eq.u32 %p1, %r2, 0;\n\
-                @%p0 bra A;\n@%p1 bra B;\nmov.u32 %r9, 3;\nbra M;\nB:\nmov.u32 %r9, 1;\nM:\nadd.u32 %r9, %r9, 100;\nbra END;\n\
+                @%p0 bra A;\n@%p1 bra B;\nmov.u32 %r9, 3;\nbra M;\nB:\nmov.u32 %r9, 1;\nM:\nadd.u32 %r9, %r9, 100;\n\
+                bra END;\n\
                 A:\nmov.u32 %r9, 0;\n@%p1 bra END;\nmov.u32 %r9, 2;\nEND:\nadd.u32 %r9, %r9, 1000;";
     check(64, body, |thread| 1000 + thread % 4 + if thread % 2 == 1 { 100 } else { 0 });
 }
@@ -56,12 +58,16 @@ fn collatz(mut n: u32) -> u32 {
 
 #[test]
 fn loops_of_different_length() {
-    let body = "add.u32 %r1, %r0, 1;\nmov.u32 %r9, 0;\nLOOP:\nsetp.eq.u32 %p0, %r1, 1;\n@%p0 bra END;\nand.b32 %r2, %r1, 1;\nsetp.ne.u32 %p1, %r2, 0;\n\
-                @%p1 bra ODD;\nshr.u32 %r1, %r1, 1;\nbra NEXT;\nODD:\nmad.lo.u32 %r1, %r1, 3, 1;\nNEXT:\nadd.u32 %r9, %r9, 1;\nbra LOOP;\nEND:";
+    let body = "add.u32 %r1, %r0, 1;\nmov.u32 %r9, 0;\nLOOP:\nsetp.eq.u32 %p0, %r1, 1;\n@%p0 bra END;\n\
+                and.b32 %r2, %r1, 1;\nsetp.ne.u32 %p1, %r2, 0;\n\
+                @%p1 bra ODD;\nshr.u32 %r1, %r1, 1;\nbra NEXT;\nODD:\nmad.lo.u32 %r1, %r1, 3, 1;\nNEXT:\n\
+                add.u32 %r9, %r9, 1;\nbra LOOP;\nEND:";
     check(200, body, |thread| collatz(thread + 1));
     // Guarded instructions instead of branches.
-    let body = "add.u32 %r1, %r0, 1;\nmov.u32 %r9, 0;\nsetp.eq.u32 %p0, %r1, 1;\n@%p0 bra END;\nLOOP:\nand.b32 %r2, %r1, 1;\nsetp.ne.u32 %p1, %r2, 0;\n\
-                @!%p1 shr.u32 %r1, %r1, 1;\n@%p1 mad.lo.u32 %r1, %r1, 3, 1;\nadd.u32 %r9, %r9, 1;\nsetp.ne.u32 %p0, %r1, 1;\n@%p0 bra LOOP;\nEND:";
+    let body = "add.u32 %r1, %r0, 1;\nmov.u32 %r9, 0;\nsetp.eq.u32 %p0, %r1, 1;\n@%p0 bra END;\nLOOP:\n\
+                and.b32 %r2, %r1, 1;\nsetp.ne.u32 %p1, %r2, 0;\n\
+                @!%p1 shr.u32 %r1, %r1, 1;\n@%p1 mad.lo.u32 %r1, %r1, 3, 1;\nadd.u32 %r9, %r9, 1;\n\
+                setp.ne.u32 %p0, %r1, 1;\n@%p0 bra LOOP;\nEND:";
     check(200, body, |thread| collatz(thread + 1));
 }
 
@@ -74,13 +80,15 @@ fn lanes_meet_again() {
         "mov.u32 %r1, 0;\nLOOP:\nadd.u32 %r1, %r1, 1;\nsetp.le.u32 %p0, %r1, %r0;\n@%p0 bra LOOP;\nactivemask.b32 %r9;";
     check(32, body, |_| u32::MAX);
     // Also when some have returned under the branch.
-    let body = "mov.u32 %r9, 5;\nst.global.u32 [%rd1], %r9;\nsetp.gt.u32 %p0, %r0, 15;\n@%p0 bra JOIN;\nsetp.lt.u32 %p1, %r0, 4;\n@%p1 ret;\nJOIN:\nactivemask.b32 %r9;";
+    let body = "mov.u32 %r9, 5;\nst.global.u32 [%rd1], %r9;\nsetp.gt.u32 %p0, %r0, 15;\n@%p0 bra JOIN;\n\
+        setp.lt.u32 %p1, %r0, 4;\n@%p1 ret;\nJOIN:\nactivemask.b32 %r9;";
     check(32, body, |thread| if thread < 4 { 5 } else { 0xffff_fff0 });
 }
 
 #[test]
 fn early_returns_before_a_barrier() {
-    let body = "mov.u32 %r9, 5;\nst.global.u32 [%rd1], %r9;\nand.b32 %r1, %r0, 3;\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra SOME;\nbra GO;\n\
+    let body = "mov.u32 %r9, 5;\nst.global.u32 [%rd1], %r9;\nand.b32 %r1, %r0, 3;\nsetp.eq.u32 %p0, %r1, 0;\n\
+                @%p0 bra SOME;\nbra GO;\n\
                 SOME:\nsetp.gt.u32 %p1, %r0, 40;\n@%p1 exit;\nGO:\nbar.sync 0;\nmov.u32 %r9, 6;";
     check(96, body, |thread| if thread % 4 == 0 && thread > 40 { 5 } else { 6 });
 }
@@ -92,15 +100,18 @@ fn spin_locks() {
         format!(
             ".version 7.0\n.target sm_75\n.address_size 64\n.global .align 4 .u32 lock;\n.global .align 4 .u32 sum;\n\
              .visible .entry test(.param .u64 out)\n{{\n.reg .pred %p<4>;\n.reg .b32 %r<12>;\n.reg .b64 %rd<4>;\n\
-             ld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n{body}\nst.global.u32 [%rd1], %r9;\nret;\n}}\n"
+             ld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n{body}\n\
+             st.global.u32 [%rd1], %r9;\nret;\n}}\n"
         )
     };
     // The winner waits behind the loop for those who spin: it must be let go.
     let outside = "SPIN:\natom.global.cas.b32 %r1, [lock], 0, 1;\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra SPIN;\n\
-                   ld.volatile.global.u32 %r9, [sum];\nadd.u32 %r2, %r9, 1;\nst.volatile.global.u32 [sum], %r2;\nmembar.gl;\natom.global.exch.b32 %r3, [lock], 0;";
+                   ld.volatile.global.u32 %r9, [sum];\nadd.u32 %r2, %r9, 1;\nst.volatile.global.u32 [sum], %r2;\n\
+                   membar.gl;\natom.global.exch.b32 %r3, [lock], 0;";
     // The winner works inside the loop.
     let inside = "SPIN:\natom.global.cas.b32 %r1, [lock], 0, 1;\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra NEXT;\n\
-                  ld.volatile.global.u32 %r9, [sum];\nadd.u32 %r2, %r9, 1;\nst.volatile.global.u32 [sum], %r2;\nmembar.gl;\nst.volatile.global.u32 [lock], 0;\nNEXT:\n@%p0 bra SPIN;";
+                  ld.volatile.global.u32 %r9, [sum];\nadd.u32 %r2, %r9, 1;\nst.volatile.global.u32 [sum], %r2;\n\
+                  membar.gl;\nst.volatile.global.u32 [lock], 0;\nNEXT:\n@%p0 bra SPIN;";
     for body in [outside, inside] {
         for config in seeds() {
             let mut tickets = run_module(config, &module(body), 100).unwrap_or_else(|fault| panic!("{fault}"));
@@ -113,15 +124,18 @@ fn spin_locks() {
 /// A warp waits for a flag that another warp sets.
 #[test]
 fn waiting_for_another_warp() {
-    let body = ".shared .align 4 .b8 flag[4];\nmov.u32 %r1, flag;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra READY;\nst.volatile.shared.u32 [%r1], 0;\nREADY:\nbar.sync 0;\n\
-                setp.lt.u32 %p1, %r0, 32;\n@!%p1 bra SET;\nWAIT:\nld.volatile.shared.u32 %r9, [%r1];\nsetp.eq.u32 %p2, %r9, 0;\n@%p2 bra WAIT;\nbra END;\n\
+    let body = ".shared .align 4 .b8 flag[4];\nmov.u32 %r1, flag;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra READY;\n\
+                st.volatile.shared.u32 [%r1], 0;\nREADY:\nbar.sync 0;\n\
+                setp.lt.u32 %p1, %r0, 32;\n@!%p1 bra SET;\nWAIT:\nld.volatile.shared.u32 %r9, [%r1];\n\
+                setp.eq.u32 %p2, %r9, 0;\n@%p2 bra WAIT;\nbra END;\n\
                 SET:\nmov.u32 %r9, 7;\nst.volatile.shared.u32 [%r1], %r9;\nEND:";
     check(64, body, |_| 7);
 }
 
 #[test]
 fn branch_tables() {
-    let body = "rem.u32 %r1, %r0, 3;\nts: .branchtargets L0, L1, L2;\nbrx.idx %r1, ts;\nL0:\nmov.u32 %r9, 10;\nbra END;\nL1:\nmov.u32 %r9, 20;\nbra END;\nL2:\nmov.u32 %r9, 30;\nEND:\nadd.u32 %r9, %r9, 1;";
+    let body = "rem.u32 %r1, %r0, 3;\nts: .branchtargets L0, L1, L2;\nbrx.idx %r1, ts;\nL0:\nmov.u32 %r9, 10;\n\
+        bra END;\nL1:\nmov.u32 %r9, 20;\nbra END;\nL2:\nmov.u32 %r9, 30;\nEND:\nadd.u32 %r9, %r9, 1;";
     check(64, body, |thread| thread % 3 * 10 + 11);
 }
 
@@ -139,28 +153,41 @@ fn hangs_and_traps() {
 
 const FUNCTIONS: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\
     .func (.param .b32 result) power(.param .b32 base, .param .b32 exponent)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<5>;\n\
-    ld.param.u32 %r0, [base];\nld.param.u32 %r1, [exponent];\nmov.u32 %r2, 1;\nLOOP:\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra DONE;\n\
+    ld.param.u32 %r0, [base];\nld.param.u32 %r1, [exponent];\nmov.u32 %r2, 1;\nLOOP:\nsetp.eq.u32 %p0, %r1, 0;\n\
+    @%p0 bra DONE;\n\
     mul.lo.u32 %r2, %r2, %r0;\nsub.u32 %r1, %r1, 1;\nbra LOOP;\nDONE:\nst.param.b32 [result], %r2;\nret;\n}\n\
     .func (.param .b32 result) fibonacci(.param .b32 n)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<6>;\n\
     ld.param.u32 %r0, [n];\nst.param.b32 [result], %r0;\nsetp.lt.u32 %p0, %r0, 2;\n@%p0 ret;\nsub.u32 %r1, %r0, 1;\n\
-    {\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), fibonacci, (a);\nld.param.b32 %r2, [b];\n}\n\
-    sub.u32 %r1, %r0, 2;\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), fibonacci, (a);\nld.param.b32 %r3, [b];\n}\n\
+    {\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), fibonacci, (a);\nld.param.b32 %r2, [b];\n\
+    }\n\
+    sub.u32 %r1, %r0, 2;\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), fibonacci, (a);\n\
+    ld.param.b32 %r3, [b];\n}\n\
     add.u32 %r4, %r2, %r3;\nst.param.b32 [result], %r4;\nret;\n}\n\
     .func (.param .b32 result) endless(.param .b32 n)\n{\n.reg .b32 %r<3>;\nld.param.u32 %r0, [n];\n\
-    {\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\ncall.uni (b), endless, (a);\nld.param.b32 %r1, [b];\n}\nst.param.b32 [result], %r1;\nret;\n}\n\
-    .func (.param .align 16 .b8 result[32]) table(.param .align 16 .b8 values[32], .param .b32 at)\n{\n.reg .b32 %r<12>;\n.reg .b64 %rd<3>;\n.local .align 4 .b8 l[16];\n\
+    {\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\ncall.uni (b), endless, (a);\nld.param.b32 %r1, [b];\n}\n\
+    st.param.b32 [result], %r1;\nret;\n}\n\
+    .func (.param .align 16 .b8 result[32]) table(.param .align 16 .b8 values[32], .param .b32 at)\n{\n\
+    .reg .b32 %r<12>;\n.reg .b64 %rd<3>;\n.local .align 4 .b8 l[16];\n\
     ld.param.v4.u32 {%r0, %r1, %r2, %r3}, [values+16];\nld.param.u32 %r4, [at];\nmov.u64 %rd0, l;\n\
     st.local.u32 [l], %r0;\nst.local.u32 [l+4], %r1;\nst.local.u32 [l+8], %r2;\nst.local.u32 [l+12], %r3;\n\
-    mad.wide.u32 %rd1, %r4, 4, %rd0;\nld.local.u32 %r5, [%rd1];\ncvta.local.u64 %rd2, %rd0;\nld.u32 %r6, [%rd2+4];\nst.param.v2.b32 [result+8], {%r5, %r6};\nret;\n}\n\
-    .visible .entry test(.param .u64 out, .param .u32 which)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<4>;\n\
+    mad.wide.u32 %rd1, %r4, 4, %rd0;\nld.local.u32 %r5, [%rd1];\ncvta.local.u64 %rd2, %rd0;\nld.u32 %r6, [%rd2+4];\n\
+    st.param.v2.b32 [result+8], {%r5, %r6};\nret;\n}\n\
+    .visible .entry test(.param .u64 out, .param .u32 which)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n\
+    .reg .b64 %rd<4>;\n\
     ld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\nld.param.u32 %r1, [which];\n\
-    setp.eq.u32 %p0, %r1, 1;\n@%p0 bra FIBONACCI;\nsetp.eq.u32 %p0, %r1, 2;\n@%p0 bra ENDLESS;\nsetp.eq.u32 %p0, %r1, 3;\n@%p0 bra TABLE;\n\
+    setp.eq.u32 %p0, %r1, 1;\n@%p0 bra FIBONACCI;\nsetp.eq.u32 %p0, %r1, 2;\n@%p0 bra ENDLESS;\n\
+    setp.eq.u32 %p0, %r1, 3;\n@%p0 bra TABLE;\n\
     and.b32 %r2, %r0, 1;\nsetp.eq.u32 %p1, %r2, 0;\nmov.u32 %r9, 0;\n@%p1 bra END;\n\
-    {\n.param .b32 a;\n.param .b32 b;\n.param .b32 c;\nst.param.b32 [a], 3;\nst.param.b32 [b], %r0;\ncall (c), power, (a, b);\nld.param.b32 %r9, [c];\n}\nbra END;\n\
-    FIBONACCI:\n{\n.param .b32 a;\n.param .b32 b;\nrem.u32 %r3, %r0, 12;\nst.param.b32 [a], %r3;\ncall.uni (b), fibonacci, (a);\nld.param.b32 %r9, [b];\n}\nbra END;\n\
-    ENDLESS:\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\ncall.uni (b), endless, (a);\nld.param.b32 %r9, [b];\n}\nbra END;\n\
-    TABLE:\n{\n.param .align 16 .b8 a[32];\n.param .b32 b;\n.param .align 16 .b8 c[32];\nmul.lo.u32 %r3, %r0, 10;\nadd.u32 %r4, %r3, 1;\nadd.u32 %r5, %r3, 2;\nadd.u32 %r6, %r3, 3;\n\
-    st.param.v4.b32 [a+16], {%r3, %r4, %r5, %r6};\nand.b32 %r7, %r0, 3;\nst.param.b32 [b], %r7;\ncall.uni (c), table, (a, b);\nld.param.v2.b32 {%r10, %r11}, [c+8];\n}\nmad.lo.u32 %r9, %r11, 10000, %r10;\n\
+    {\n.param .b32 a;\n.param .b32 b;\n.param .b32 c;\nst.param.b32 [a], 3;\nst.param.b32 [b], %r0;\n\
+    call (c), power, (a, b);\nld.param.b32 %r9, [c];\n}\nbra END;\n\
+    FIBONACCI:\n{\n.param .b32 a;\n.param .b32 b;\nrem.u32 %r3, %r0, 12;\nst.param.b32 [a], %r3;\n\
+    call.uni (b), fibonacci, (a);\nld.param.b32 %r9, [b];\n}\nbra END;\n\
+    ENDLESS:\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\ncall.uni (b), endless, (a);\n\
+    ld.param.b32 %r9, [b];\n}\nbra END;\n\
+    TABLE:\n{\n.param .align 16 .b8 a[32];\n.param .b32 b;\n.param .align 16 .b8 c[32];\nmul.lo.u32 %r3, %r0, 10;\n\
+    add.u32 %r4, %r3, 1;\nadd.u32 %r5, %r3, 2;\nadd.u32 %r6, %r3, 3;\n\
+    st.param.v4.b32 [a+16], {%r3, %r4, %r5, %r6};\nand.b32 %r7, %r0, 3;\nst.param.b32 [b], %r7;\n\
+    call.uni (c), table, (a, b);\nld.param.v2.b32 {%r10, %r11}, [c+8];\n}\nmad.lo.u32 %r9, %r11, 10000, %r10;\n\
     END:\nst.global.u32 [%rd1], %r9;\nret;\n}\n";
 
 fn call(config: Config, which: u32, threads: u32) -> Result<Vec<u32>, Fault> {
@@ -191,12 +218,17 @@ fn calls() {
 
 #[test]
 fn variables() {
-    let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.global .align 8 .u64 big = 0x1122334455667788;\n.global .align 2 .b8 bytes[6] = {1, 2, 3, 4};\n\
+    let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.global .align 8 .u64 big = 0x1122334455667788;\n\
+               .global .align 2 .b8 bytes[6] = {1, 2, 3, 4};\n\
                .const .align 4 .f32 pi = 0f40490FDB;\n.extern .shared .align 16 .b8 dynamic[];\n\
-               .visible .entry test(.param .u64 out)\n{\n.reg .b32 %r<12>;\n.reg .b64 %rd<8>;\n.shared .align 4 .b8 fixed[20];\nld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\n\
-               ld.global.u64 %rd1, [big];\nst.global.u64 [%rd0], %rd1;\nld.global.u8 %r1, [bytes+3];\nld.global.u16 %r2, [bytes+4];\nst.global.u32 [%rd0+8], %r1;\nst.global.u32 [%rd0+12], %r2;\n\
-               ld.const.u32 %r3, [pi];\nst.global.u32 [%rd0+16], %r3;\nmov.u32 %r4, dynamic;\nst.global.u32 [%rd0+20], %r4;\nst.shared.u32 [dynamic+12], 77;\nld.shared.u32 %r5, [%r4+12];\n\
-               st.global.u32 [%rd0+24], %r5;\nmov.u32 %r6, %dynamic_smem_size;\nst.global.u32 [%rd0+28], %r6;\nmov.u32 %r7, fixed;\nst.shared.u32 [%r7], 1;\nret;\n}\n";
+               .visible .entry test(.param .u64 out)\n{\n.reg .b32 %r<12>;\n.reg .b64 %rd<8>;\n\
+               .shared .align 4 .b8 fixed[20];\nld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\n\
+               ld.global.u64 %rd1, [big];\nst.global.u64 [%rd0], %rd1;\nld.global.u8 %r1, [bytes+3];\n\
+               ld.global.u16 %r2, [bytes+4];\nst.global.u32 [%rd0+8], %r1;\nst.global.u32 [%rd0+12], %r2;\n\
+               ld.const.u32 %r3, [pi];\nst.global.u32 [%rd0+16], %r3;\nmov.u32 %r4, dynamic;\n\
+               st.global.u32 [%rd0+20], %r4;\nst.shared.u32 [dynamic+12], 77;\nld.shared.u32 %r5, [%r4+12];\n\
+               st.global.u32 [%rd0+24], %r5;\nmov.u32 %r6, %dynamic_smem_size;\nst.global.u32 [%rd0+28], %r6;\n\
+               mov.u32 %r7, fixed;\nst.shared.u32 [%r7], 1;\nret;\n}\n";
     let mut device = Device::new(ptx);
     let out = device.upload(&[0u32; 8]);
     let shape = Launch { dynamic_shared: 16, ..launch(1, 1) };
@@ -238,8 +270,10 @@ fn special_registers() {
         .collect();
     let bytes = 4 * registers.len();
     let body = format!(
-        "ld.param.u64 %rd0, [out];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %tid.y;\nmov.u32 %r4, %tid.z;\nmad.lo.u32 %r5, %r4, 3, %r3;\nmad.lo.u32 %r5, %r5, 5, %r2;\n\
-         mov.u32 %r6, %ctaid.x;\nmov.u32 %r7, %ctaid.y;\nmad.lo.u32 %r8, %r7, 2, %r6;\nmad.lo.u32 %r5, %r8, 60, %r5;\nmad.wide.u32 %rd1, %r5, {bytes}, %rd0;\n{stores}"
+        "ld.param.u64 %rd0, [out];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %tid.y;\nmov.u32 %r4, %tid.z;\n\
+         mad.lo.u32 %r5, %r4, 3, %r3;\nmad.lo.u32 %r5, %r5, 5, %r2;\n\
+         mov.u32 %r6, %ctaid.x;\nmov.u32 %r7, %ctaid.y;\nmad.lo.u32 %r8, %r7, 2, %r6;\nmad.lo.u32 %r5, %r8, 60, %r5;\n\
+         mad.wide.u32 %rd1, %r5, {bytes}, %rd0;\n{stores}"
     );
     let mut device = Device::new(&kernel("test", ".param .u64 out", &body));
     let threads = 60 * 6;
@@ -272,7 +306,8 @@ fn special_registers() {
 #[test]
 fn an_unknown_instruction_fails_its_kernel_only() {
     let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry good()\n{\nret;\n}\n\
-               .visible .entry bad()\n{\n.reg .b32 %r<4>;\n  frobnicate.u32 %r0, %r1;\nret;\n}\n.visible .entry worse()\n{\n.reg .b32 %r<4>;\nadd.rz.u32 %r0, %r1, %r2;\nret;\n}\n";
+               .visible .entry bad()\n{\n.reg .b32 %r<4>;\n  frobnicate.u32 %r0, %r1;\nret;\n}\n\
+               .visible .entry worse()\n{\n.reg .b32 %r<4>;\nadd.rz.u32 %r0, %r1, %r2;\nret;\n}\n";
     let mut device = Device::new(ptx);
     device.launch("good", launch(1, 1), Params::new());
     let error = device.simulator.kernel(&device.program, "bad").unwrap_err();

@@ -158,7 +158,8 @@ fn instructions() {
 fn strides() {
     let body = |space: &str, access: &str| {
         format!(
-            ".shared .align 16 .b8 s[16384];\nld.param.u64 %rd0, [x];\nld.param.u32 %r0, [stride];\nmov.u32 %r1, %tid.x;\n\
+            ".shared .align 16 .b8 s[16384];\nld.param.u64 %rd0, [x];\nld.param.u32 %r0, [stride];\n\
+             mov.u32 %r1, %tid.x;\n\
              mul.lo.u32 %r2, %r1, %r0;\ncvt.u64.u32 %rd1, %r2;\n{}\nadd.s64 %rd3, %rd2, %rd1;\n{access}.{space}",
             if space == "global" { "mov.u64 %rd2, %rd0;" } else { "mov.u64 %rd2, s;" }
         )

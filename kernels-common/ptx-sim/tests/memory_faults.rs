@@ -6,9 +6,12 @@ use common::{Device, Params, kernel, launch};
 use ptx_sim::{Checks, Config, Fault, FaultKind, Launch, MemorySpace, Operation};
 
 /// Loads `x[thread + offset]` and stores it to `y[thread]`.
-const COPY: &str = "ld.param.u64 %rd0, [x];\nld.param.u64 %rd1, [y];\nld.param.s32 %r0, [offset];\nmov.u32 %r1, %ctaid.x;\n\
-                    mov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\nadd.s32 %r5, %r4, %r0;\n\
-                    mad.wide.s32 %rd2, %r5, 4, %rd0;\nld.global.u32 %r6, [%rd2];\nmad.wide.s32 %rd3, %r4, 4, %rd1;\nst.global.u32 [%rd3], %r6;\n";
+const COPY: &str = "ld.param.u64 %rd0, [x];\nld.param.u64 %rd1, [y];\nld.param.s32 %r0, [offset];\n\
+                    mov.u32 %r1, %ctaid.x;\n\
+                    mov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\n\
+                    add.s32 %r5, %r4, %r0;\n\
+                    mad.wide.s32 %rd2, %r5, 4, %rd0;\nld.global.u32 %r6, [%rd2];\nmad.wide.s32 %rd3, %r4, 4, %rd1;\n\
+                    st.global.u32 [%rd3], %r6;\n";
 
 fn copy_kernel() -> String {
     kernel("copy", ".param .u64 x, .param .u64 y, .param .s32 offset", COPY)
@@ -140,8 +143,10 @@ fn shared_memory() {
             "test",
             ".param .u64 y",
             &format!(
-                ".shared .align 4 .b8 s[128];\nmov.u32 %r0, %tid.x;\nshl.b32 %r1, %r0, 2;\nmov.u32 %r2, s;\nadd.u32 %r3, %r2, %r1;\n\
-                 {store}\nbar.sync 0;\n{load}\nld.param.u64 %rd0, [y];\nmad.wide.u32 %rd1, %r0, 4, %rd0;\nst.global.u32 [%rd1], %r4;"
+                ".shared .align 4 .b8 s[128];\nmov.u32 %r0, %tid.x;\nshl.b32 %r1, %r0, 2;\nmov.u32 %r2, s;\n\
+                 add.u32 %r3, %r2, %r1;\n\
+                 {store}\nbar.sync 0;\n{load}\nld.param.u64 %rd0, [y];\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n\
+                 st.global.u32 [%rd1], %r4;"
             ),
         )
     };
@@ -179,7 +184,8 @@ fn each_block_starts_with_unwritten_shared_memory() {
     let ptx = kernel(
         "test",
         "",
-        ".shared .align 4 .b8 s[4];\nmov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %p0, %r0, 0;\nmov.u32 %r1, s;\n@%p0 st.shared.u32 [%r1], 5;\nld.shared.u32 %r2, [%r1];",
+        ".shared .align 4 .b8 s[4];\nmov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %p0, %r0, 0;\nmov.u32 %r1, s;\n\
+         @%p0 st.shared.u32 [%r1], 5;\nld.shared.u32 %r2, [%r1];",
     );
     let mut device = Device::new(&ptx);
     let fault = device.try_launch("test", launch(2, 1), Params::new()).unwrap_err();
@@ -201,7 +207,8 @@ fn read_only() {
 
     let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.const .align 4 .u32 table[4] = {1, 2, 3, 4};\n\
                .visible .entry test(.param .u64 y)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\nmov.u64 %rd0, table;\n\
-               ld.const.u32 %r0, [table+8];\nld.param.u64 %rd1, [y];\nst.global.u32 [%rd1], %r0;\nst.global.u32 [%rd0], %r0;\nret;\n}\n";
+               ld.const.u32 %r0, [table+8];\nld.param.u64 %rd1, [y];\nst.global.u32 [%rd1], %r0;\n\
+               st.global.u32 [%rd0], %r0;\nret;\n}\n";
     let mut device = Device::new(ptx);
     let y = device.upload(&[0u32]);
     let fault = device.try_launch("test", launch(1, 1), Params::new().add(y)).unwrap_err();
@@ -222,9 +229,8 @@ fn atomics_fault_as_loads_and_stores_do() {
         };
         let kind = |outcome: Result<Vec<u32>, Fault>| outcome.unwrap_err().kind.clone();
         assert_eq!(run(&mut |_| {}, x).unwrap(), [6, 6]);
-        assert!(
-            matches!(kind(run(&mut |_| {}, x + 8)), FaultKind::OutOfBounds { access, .. } if access.operation == Operation::Atomic)
-        );
+        assert!(matches!(kind(run(&mut |_| {}, x + 8)), FaultKind::OutOfBounds { access, .. }
+            if access.operation == Operation::Atomic));
         assert!(matches!(kind(run(&mut |_| {}, x + 2)), FaultKind::Misaligned { .. }), "{atomic}");
         assert!(matches!(kind(run(&mut |_| {}, unwritten)), FaultKind::UninitialisedRead { .. }), "{atomic}");
         let read_only = &mut |device: &mut Device| device.simulator.set_read_only(x, true).unwrap();
@@ -252,7 +258,8 @@ fn unchecked_accesses_do_no_harm() {
 
 #[test]
 fn local_memory() {
-    let body = ".local .align 4 .b8 l[16];\nmov.u32 %r0, %tid.x;\nmov.u64 %rd0, l;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\nst.local.u32 [%rd1], %r0;";
+    let body = ".local .align 4 .b8 l[16];\nmov.u32 %r0, %tid.x;\nmov.u64 %rd0, l;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n\
+        st.local.u32 [%rd1], %r0;";
     let mut device = Device::new(&kernel("test", "", body));
     device.launch("test", launch(1, 4), Params::new());
     let fault = device.try_launch("test", launch(1, 8), Params::new()).unwrap_err();

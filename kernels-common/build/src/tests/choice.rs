@@ -75,8 +75,10 @@ fn what_is_stale_is_told_where_it_can_be() {
     let toy = Toy::with_committed_ptx();
     toy.write("toy/src/toy.cu", &format!("{SOURCE}// changed\n"));
     let causes = [
-        "the likeliest is first:\n    1. a file of the crate: src/own.cuh, src/toy.cu. Take the change back, or compile\n",
-        "    2. kernels-build and kernels-common are of another revision: the device library (library.cuh), the compiler's",
+        "the likeliest is first:\n    1. a file of the crate: src/own.cuh, src/toy.cu. Take the change back, or \
+         compile\n",
+        "    2. kernels-build and kernels-common are of another revision: the device library (library.cuh), the \
+         compiler's",
         "`rev` in Cargo.toml",
         "    3. build.rs names other include directories",
     ];

@@ -167,8 +167,10 @@ fn packed() {
 fn every_half() {
     use crate::common::{Device, Params, kernel, launch};
     let body = "mov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %tid.x;\nmad.lo.u32 %r2, %r0, 256, %r1;\ncvt.u16.u32 %h0, %r2;\n\
-                cvt.f32.NAME %f0, %h0;\ncvt.rn.NAME.f32 %h1, %f0;\nld.param.u64 %rd0, [wide];\nmad.wide.u32 %rd1, %r2, 4, %rd0;\n\
-                st.global.f32 [%rd1], %f0;\nld.param.u64 %rd0, [back];\nmad.wide.u32 %rd1, %r2, 2, %rd0;\nst.global.u16 [%rd1], %h1;\n";
+                cvt.f32.NAME %f0, %h0;\ncvt.rn.NAME.f32 %h1, %f0;\nld.param.u64 %rd0, [wide];\n\
+                mad.wide.u32 %rd1, %r2, 4, %rd0;\n\
+                st.global.f32 [%rd1], %f0;\nld.param.u64 %rd0, [back];\nmad.wide.u32 %rd1, %r2, 2, %rd0;\n\
+                st.global.u16 [%rd1], %h1;\n";
     for (name, load) in [("f16", f16 as fn(u64) -> f64), ("bf16", bf16)] {
         let ptx = kernel("test", ".param .u64 wide, .param .u64 back", &body.replace("NAME", name));
         let mut device = Device::new(&ptx);

@@ -196,7 +196,8 @@ pub fn check_text(text: &str, types: &[Ty], result: Ty, expected: impl Fn([u64; 
     for (place, ty) in types.iter().enumerate() {
         let (bytes, register) = (ty.bits() / 8, ty.register(place + 1));
         body += &format!(
-            "ld.param.u64 %rd19, [in{place}];\nmad.wide.u32 %rd18, %r19, {bytes}, %rd19;\nld.global.b{} {register}, [%rd18];\n",
+            "ld.param.u64 %rd19, [in{place}];\nmad.wide.u32 %rd18, %r19, {bytes}, %rd19;\n\
+             ld.global.b{} {register}, [%rd18];\n",
             ty.bits()
         );
     }
@@ -245,7 +246,8 @@ pub fn check_text(text: &str, types: &[Ty], result: Ty, expected: impl Fn([u64; 
                 let want = if thread as u32 & left_out == 0 { expected(operands) } else { BEFORE };
                 assert!(
                     got == want & result_mask,
-                    "{text}\nportable {portable}, thread {thread}, left out {left_out}\noperands {values:#x?}\ngot  {got:#x}\nwant {:#x}",
+                    "{text}\nportable {portable}, thread {thread}, left out {left_out}\n\
+                     operands {values:#x?}\ngot  {got:#x}\nwant {:#x}",
                     want & result_mask
                 );
             }

@@ -83,8 +83,8 @@ fn cause(code: c_uint, text: &str, device: &Properties) -> String {
     let (device_major, device_minor) = device.capability;
     match code {
         UNSUPPORTED_PTX_VERSION => format!(
-            "this driver supports CUDA {major}.{minor}, which cannot read PTX {} yet: update the NVIDIA driver, or compile \
-             the kernel for an older PTX version",
+            "this driver supports CUDA {major}.{minor}, which cannot read PTX {} yet: update the NVIDIA driver, or \
+             compile the kernel for an older PTX version",
             directive(text, ".version")
         ),
         NO_BINARY_FOR_GPU => format!(

@@ -61,8 +61,8 @@ fn advice(code: c_uint) -> Option<&'static str> {
              lost to this process: start it again"
         }
         714 | 715 | 717 | 718 => {
-            "A kernel went wrong. Run it on the device `sim` to find the line. The GPU is lost to this process: start it \
-             again"
+            "A kernel went wrong. Run it on the device `sim` to find the line. The GPU is lost to this process: start \
+             it again"
         }
         716 => {
             "A kernel used an address that is no multiple of the access's size. Run it on the device `sim` to find the \
@@ -74,17 +74,17 @@ fn advice(code: c_uint) -> Option<&'static str> {
              The GPU is lost to this process: start it again"
         }
         702 => {
-            "The system stopped a kernel that took too long, as it does on a GPU that also drives a display. Give it less \
-             work per launch. The GPU is lost to this process: start it again"
+            "The system stopped a kernel that took too long, as it does on a GPU that also drives a display. Give it \
+             less work per launch. The GPU is lost to this process: start it again"
         }
         701 => "The launch asks for more registers or shared memory than a block can have: use fewer threads per block",
         802 => {
-            "The GPUs of this machine are not ready yet; on machines with NVSwitch the service nvidia-fabricmanager must \
-             run"
+            "The GPUs of this machine are not ready yet; on machines with NVSwitch the service nvidia-fabricmanager \
+             must run"
         }
         803 => {
-            "The driver library does not fit the kernel module that is loaded: restart the machine after a driver update, \
-             or remove the compatibility library from the search path"
+            "The driver library does not fit the kernel module that is loaded: restart the machine after a driver \
+             update, or remove the compatibility library from the search path"
         }
         804 => {
             "The compatibility library on the search path does not support this GPU: remove it, or update the NVIDIA \
