@@ -36,6 +36,35 @@ struct Relation {
     negate: bool,
 }
 
+/// What `setp` and `set` are told beside their types.
+#[derive(Clone, Copy)]
+struct Comparison<'a> {
+    relation: &'a str,
+    /// How the outcome is combined with the predicate `c`, if it is.
+    combine: Option<&'a str>,
+    ftz: bool,
+    d: &'a Operand,
+    a: &'a Operand,
+    b: &'a Operand,
+    c: Option<&'a Operand>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Takes the last of the modifiers, and the operands.
+    fn parse(op: &mut Opcode<'_>, operands: &'a [Operand]) -> Result<Self> {
+        let relation = op.take_any(&RELATIONS).ok_or("the comparison is missing")?;
+        let combine = op.take_any(&["and", "or", "xor"]);
+        let ftz = op.take("ftz");
+        op.finish()?;
+        let (d, a, b, c) = match (operands, combine) {
+            ([d, a, b], None) => (d, a, b, None),
+            ([d, a, b, c], Some(_)) => (d, a, b, Some(c)),
+            _ => return Err("the number of operands is wrong".into()),
+        };
+        Ok(Self { relation, combine, ftz, d, a, b, c })
+    }
+}
+
 /// The instances of the basic comparisons for a type.
 macro_rules! basic {
     ($level:expr, $basic:expr, $T:ty) => {
@@ -149,17 +178,10 @@ impl Lower<'_> {
 
     fn setp(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
-        let relation = op.take_any(&RELATIONS).ok_or("the comparison is missing")?;
-        let combine = op.take_any(&["and", "or", "xor"]);
-        let ftz = op.take("ftz");
-        op.finish()?;
-        let (d, a, b, c) = match (operands, combine) {
-            ([d, a, b], None) => (d, a, b, None),
-            ([d, a, b, c], Some(_)) => (d, a, b, Some(c)),
-            _ => return Err("the number of operands is wrong".into()),
-        };
+        let comparison = Comparison::parse(op, operands)?;
+        let Comparison { relation, combine, ftz, d, a, b, c } = comparison;
         if matches!(ty, Type::F16x2 | Type::BF16x2) {
-            return self.setp_packed(relation, ty, combine, d, a, b, c);
+            return self.setp_packed(ty, comparison);
         }
         // The plain case needs no second step.
         if let (Operand::Reg(_), None) = (d, combine) {
@@ -198,17 +220,8 @@ impl Lower<'_> {
     }
 
     /// `setp` of packed numbers: a predicate for the low, and one for the high halves.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one instruction")]
-    fn setp_packed(
-        &mut self,
-        relation: &str,
-        ty: Type,
-        combine: Option<&str>,
-        d: &Operand,
-        a: &Operand,
-        b: &Operand,
-        c: Option<&Operand>,
-    ) -> Result<()> {
+    fn setp_packed(&mut self, ty: Type, comparison: Comparison<'_>) -> Result<()> {
+        let Comparison { relation, combine, d, a, b, c, .. } = comparison;
         let Operand::Pair(p, q) = d else { return Err("two predicates are needed".into()) };
         let single = if ty == Type::F16x2 { Type::F16 } else { Type::BF16 };
         let relation = self.relation(relation, single)?;
@@ -234,15 +247,8 @@ impl Lower<'_> {
 
     fn set(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let &[to, from] = &op.types[..] else { return Err("two types are needed".into()) };
-        let relation = op.take_any(&RELATIONS).ok_or("the comparison is missing")?;
-        let combine = op.take_any(&["and", "or", "xor"]);
-        let ftz = op.take("ftz");
-        op.finish()?;
-        let (d, a, b, c) = match (operands, combine) {
-            ([d, a, b], None) => (d, a, b, None),
-            ([d, a, b, c], Some(_)) => (d, a, b, Some(c)),
-            _ => return Err("the number of operands is wrong".into()),
-        };
+        let comparison = Comparison::parse(op, operands)?;
+        let Comparison { relation, combine, ftz, d, a, b, c } = comparison;
         let yes = match to {
             Type::F32 => 0x3f80_0000,
             Type::F16 | Type::F16x2 => 0x3c00,
@@ -252,7 +258,7 @@ impl Lower<'_> {
             _ => return Err("this type of result is not supported".into()),
         };
         if matches!(from, Type::F16x2 | Type::BF16x2) {
-            return self.set_packed(relation, [to, from], combine.is_some(), d, a, b);
+            return self.set_packed([to, from], comparison);
         }
         let mut holds = self.compared(relation, from, ftz, a, b)?;
         if combine.is_some() {
@@ -268,16 +274,9 @@ impl Lower<'_> {
     }
 
     /// `set` of packed numbers: 1 or 0 in each half, or all ones or zeros for an integer result.
-    fn set_packed(
-        &mut self,
-        relation: &str,
-        [to, from]: [Type; 2],
-        combined: bool,
-        d: &Operand,
-        a: &Operand,
-        b: &Operand,
-    ) -> Result<()> {
-        if combined {
+    fn set_packed(&mut self, [to, from]: [Type; 2], comparison: Comparison<'_>) -> Result<()> {
+        let Comparison { relation, combine, d, a, b, .. } = comparison;
+        if combine.is_some() {
             return Err("packed numbers cannot be combined with a predicate here".into());
         }
         let single = if from == Type::F16x2 { Type::F16 } else { Type::BF16 };
