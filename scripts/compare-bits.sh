@@ -14,6 +14,8 @@ if [ ! -x "$program" ]; then
     cargo build --locked --release --example dot
     program=${CARGO_TARGET_DIR:-target}/release/examples/dot
 fi
+# DEVICES is meant to be split into words.
+# shellcheck disable=SC2086
 python3 - "$program" ${DEVICES:-cuda:0 sim} <<'PYTHON'
 """Runs the example for every type, length and device, and compares the bits."""
 import json, subprocess, sys

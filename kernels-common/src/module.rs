@@ -49,8 +49,7 @@ impl LoadedModule {
 
 impl Drop for LoadedModule {
     fn drop(&mut self) {
-        // SAFETY: kernels of the module hold it alive, and a kernel that is running is part of a stream that the
-        // backend finishes first: unloading waits for it.
+        // SAFETY: a `Kernel` holds its module alive, so none is left.
         unsafe { self.backend.unload(self.raw) }
     }
 }

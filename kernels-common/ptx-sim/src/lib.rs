@@ -62,8 +62,9 @@
 //!   What the manual leaves open is chosen so: a double-precision operation gives its first operand that is a NaN, made
 //!   quiet, or 0xfff8000000000000; `.approx` and `.full` operations are rounded correctly, transcendental ones by the
 //!   host's mathematical library; an integer divided by zero is all ones, with the dividend as remainder.
-//! * **Order.** Without a seed a launch does the same every time: blocks one after another, warps in ascending order
-//!   (the one that completes a barrier runs on first), the lanes of an atomic in ascending order. A
+//! * **Order.** Without a seed a launch does the same every time: blocks one after another (but where one keeps looking
+//!   at memory that others may change, the next ones begin beside it), warps in ascending order (the one that completes
+//!   a barrier runs on first), the lanes of an atomic in ascending order. A
 //!   [seed](Config::seed) shuffles blocks, warps and divergent paths, again repeatably. Lanes that part at a branch
 //!   meet at its immediate post-dominator; a path that waits gives way to any other, so that spin locks come to an end.
 //! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has

@@ -120,8 +120,10 @@ pub(crate) trait Backend: Any + Debug + Send + Sync {
 
     /// Loads a PTX text. `name` and the texts' version and target are for messages.
     fn load(&self, name: &str, text: &str) -> Result<RawModule>;
+    /// Waits for kernels of the module that are running.
+    ///
     /// # Safety
-    /// No kernel of the module is used afterwards, and none is running.
+    /// No kernel of the module is used afterwards.
     unsafe fn unload(&self, module: RawModule);
     /// A kernel of the module, which is known to have it.
     fn kernel(&self, module: RawModule, name: &str) -> Result<(RawKernel, KernelLimits)>;

@@ -331,7 +331,7 @@ impl Backend for Cuda {
     unsafe fn unload(&self, raw: RawModule) {
         if let Ok(driver) = self.bind() {
             // Whether the driver waits for kernels of the module is not documented, so this does.
-            // SAFETY: the caller uses no kernel of the module any more.
+            // SAFETY: the caller uses no kernel of the module any more, and none is running.
             let _ = unsafe { driver.context_synchronize().and_then(|()| driver.module_unload(module(raw))) };
         }
     }
