@@ -1,9 +1,11 @@
 //! The example `dot`, run as the command line does.
 
+#[path = "../common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "the program's `main` is not called here")]
-#[path = "../dot.rs"]
+#[path = "../../dot.rs"]
 pub mod dot_program;
+mod npy_files;
 
 use common::{Execution, absent_gpu, execute};
 use dot::Variant;

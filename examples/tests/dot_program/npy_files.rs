@@ -1,20 +1,17 @@
 //! NumPy files as input: those that work, and those that do not.
 
-mod common;
-#[allow(dead_code, reason = "the program's `main` is not called here")]
-#[path = "../dot.rs"]
-pub mod dot_program;
-
 use std::path::Path;
 
 use bytemuck::Pod;
-use common::{Execution, Folder, execute, header, npy, npy_with_length};
 use examples::dtype::{Dtype, Value, half};
 use examples::for_dtype;
 use examples::input::{Array, NpyFile, random};
 use examples::json::hex;
 use half::bf16;
 use npyz::WriterBuilder;
+
+use super::common::{Execution, Folder, execute, header, npy, npy_with_length};
+use super::dot_program;
 
 fn run(x: &Path, y: &Path, more: &[&str]) -> Execution {
     let arguments = ["--device", "sim", "--json", "--x", x.to_str().unwrap(), "--y", y.to_str().unwrap()];
