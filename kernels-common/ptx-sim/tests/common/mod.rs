@@ -123,3 +123,29 @@ pub fn kernel(name: &str, params: &str, body: &str) -> String {
          .reg .f64 %fd<10>;\n{body}\nret;\n}}\n"
     )
 }
+
+/// Repeatable random numbers.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let bits = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ bits >> 31
+    }
+
+    /// From `low` up to `high`, both included.
+    pub fn within(&mut self, low: i64, high: i64) -> i64 {
+        low + (self.next() % (high - low + 1) as u64) as i64
+    }
+
+    /// From `low` up to `high`.
+    pub fn real(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn list<T>(&mut self, n: usize, mut f: impl FnMut(&mut Random) -> T) -> Vec<T> {
+        (0..n).map(|_| f(self)).collect()
+    }
+}

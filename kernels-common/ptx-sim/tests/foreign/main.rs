@@ -17,7 +17,7 @@ mod warps;
 
 use std::sync::Arc;
 
-use common::{Device, launch};
+use common::{Device, Random, launch};
 use ptx_sim::ptx::Module;
 use ptx_sim::{Checks, Config, Launch, Simulator};
 
@@ -48,6 +48,11 @@ impl Drop for Run<'_> {
 
 /// Runs `test` on each PTX under every seed, with all checks.
 fn every(ptx: [(&'static str, &'static str); 2], test: impl Fn(&mut Device)) {
+    every_run(ptx, &test);
+}
+
+/// [`every`], compiled once for all tests.
+fn every_run(ptx: [(&'static str, &'static str); 2], test: &dyn Fn(&mut Device)) {
     for (name, text) in ptx {
         let module = Arc::new(Module::parse(name, text).unwrap());
         for seed in 0..SEEDS {
@@ -71,30 +76,4 @@ fn launch_shared(blocks: u32, threads: u32, dynamic_shared: u32) -> Launch {
 fn launch_2d(width: u32, height: u32, block: [u32; 2]) -> Launch {
     let grid = [width.div_ceil(block[0]), height.div_ceil(block[1]), 1];
     Launch { grid, block: [block[0], block[1], 1], ..Launch::default() }
-}
-
-/// Repeatable random numbers.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ bits >> 31
-    }
-
-    /// From `low` up to `high`, both included.
-    fn within(&mut self, low: i64, high: i64) -> i64 {
-        low + (self.next() % (high - low + 1) as u64) as i64
-    }
-
-    /// From `low` up to `high`.
-    fn real(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn list<T>(&mut self, n: usize, mut f: impl FnMut(&mut Random) -> T) -> Vec<T> {
-        (0..n).map(|_| f(self)).collect()
-    }
 }

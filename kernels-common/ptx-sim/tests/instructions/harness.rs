@@ -2,7 +2,7 @@
 
 use ptx_sim::Config;
 
-use crate::common::{Device, Params, kernel, launch};
+use crate::common::{Device, Params, Random, kernel, launch};
 
 /// The type of an operand: bits, and what its interesting values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,18 +143,6 @@ impl Ty {
     }
 }
 
-/// A small generator of repeatable numbers.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ bits >> 31
-    }
-}
-
 /// Threads of the one block that runs a test.
 const THREADS: usize = 1024;
 /// What a result register holds before the instruction.
@@ -192,6 +180,12 @@ fn inputs(types: &[Ty]) -> Vec<Vec<u64>> {
 /// in every lane with `expected`. Lanes that a branch leaves out must keep the old value.
 #[track_caller]
 pub fn check_text(text: &str, types: &[Ty], result: Ty, expected: impl Fn([u64; 3]) -> u64) {
+    check_with(text, types, result, &expected);
+}
+
+/// [`check_text`], compiled once for all functions.
+#[track_caller]
+fn check_with(text: &str, types: &[Ty], result: Ty, expected: &dyn Fn([u64; 3]) -> u64) {
     let mut body = String::from("mov.u32 %r19, %tid.x;\n");
     for (place, ty) in types.iter().enumerate() {
         let (bytes, register) = (ty.bits() / 8, ty.register(place + 1));
