@@ -209,13 +209,11 @@ macro_rules! for_every_element {
     ($function:ident $(::<$family:ident>)? ($($argument:expr),* $(,)?)) => {{
         $function::<$($family,)? f32>($($argument),*)?;
         $function::<$($family,)? f64>($($argument),*)?;
-        $function::<$($family,)? $crate::testing::f16>($($argument),*)?;
-        $function::<$($family,)? $crate::testing::bf16>($($argument),*)?;
+        $function::<$($family,)? $crate::element::f16>($($argument),*)?;
+        $function::<$($family,)? $crate::element::bf16>($($argument),*)?;
         $function::<$($family,)? i32>($($argument),*)?;
         $function::<$($family,)? u32>($($argument),*)?;
         $function::<$($family,)? i64>($($argument),*)?;
         $function::<$($family,)? u64>($($argument),*)?;
     }};
 }
-
-pub use half::{bf16, f16};

@@ -2,12 +2,12 @@
 
 use dot::{Dot, Variant, canonical};
 use kernels_common::device::Device;
-use kernels_common::element::{Accumulator, Element};
+use kernels_common::element::{Accumulator, Element, bf16, f16};
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
 use kernels_common::oracle;
 use kernels_common::testing::{
-    Input, Offset, Values, bf16, devices, every_offset, f16, inputs, lengths, offsets, pairwise, upload_at,
+    Input, Offset, Values, devices, every_offset, inputs, lengths, offsets, pairwise, upload_at,
 };
 use proptest::prelude::*;
 

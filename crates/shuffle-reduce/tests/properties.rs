@@ -3,12 +3,12 @@
 use std::num::NonZeroU32;
 
 use kernels_common::device::{BackendKind, Device};
-use kernels_common::element::Element;
+use kernels_common::element::{Element, bf16, f16};
 use kernels_common::error::{Error, Result};
 use kernels_common::oracle;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, bf16, devices, f16, sums};
+use kernels_common::testing::{Input, Values, devices, sums};
 use shuffle_reduce::{ShuffleReduce, Variant};
 
 struct Shuffles;

@@ -1,12 +1,12 @@
 //! Every operation, for every element type, against the host, on every device present.
 
 use kernels_common::device::Device;
-use kernels_common::element::{Accumulator, Element};
+use kernels_common::element::{Accumulator, Element, bf16, f16};
 use kernels_common::error::{Error, Result};
 use kernels_common::for_every_element;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, bf16, devices, f16, inputs, lengths, sums};
+use kernels_common::testing::{Input, Values, devices, inputs, lengths, sums};
 use proptest::prelude::*;
 use single_pass::{Maximum, Minimum, Operation, Plus, Product, Reduce, SinglePass};
 

@@ -1,11 +1,11 @@
 //! Every variant, for every element type, against the exact sum, on every device present.
 
 use kernels_common::device::Device;
-use kernels_common::element::{Accumulator, Element};
+use kernels_common::element::{Accumulator, Element, bf16, f16};
 use kernels_common::error::{Error, Result};
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
-use kernels_common::testing::{Input, Values, bf16, devices, f16, sums};
+use kernels_common::testing::{Input, Values, devices, sums};
 use twopass::{TwoPass, Variant};
 
 struct Two;

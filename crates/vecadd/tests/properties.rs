@@ -1,12 +1,10 @@
 //! Every variant, for every element type, against the host, on every device present.
 
 use kernels_common::device::Device;
-use kernels_common::element::Element;
+use kernels_common::element::{Element, bf16, f16};
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
-use kernels_common::testing::{
-    Input, Offset, Values, bf16, devices, every_offset, f16, inputs, lengths, offsets, upload_at,
-};
+use kernels_common::testing::{Input, Offset, Values, devices, every_offset, inputs, lengths, offsets, upload_at};
 use proptest::prelude::*;
 use vecadd::{Variant, VecAdd, accumulate_on_host, add_on_host};
 
