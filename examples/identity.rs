@@ -48,8 +48,8 @@ const NOTES: &str = "\
 The time is device time between two events around all five launches, the median of the repetitions.
 
 Each of the four dot products is compared with the exact one. The two sides differ by no more than what the four may \
-be off by, and what rounding x + y to the type of the elements has changed; integers, which wrap around, agree exactly as \
-long as x + y does not overflow.
+be off by, and what rounding x + y to the type of the elements has changed; integers, which wrap around, agree exactly \
+as long as x + y does not overflow.
 
 Exit code: 0 if all of that holds, 1 if not or if the device fails, 2 for a mistake in the command line or in an input \
 file.";

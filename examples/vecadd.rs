@@ -57,8 +57,8 @@ ratio. End to end is host time for the upload of x and y, one kernel and reading
 three-term form, and each repetition adds to it.
 
 JSON: one object with the fields of `z = x + y`, and an object `accumulate` with those of `z = (x + y) + z`. `kernel_ms` \
-and `host_loop_ms` are milliseconds for one repetition, `kernel_total_ms` and `host_total_ms` for all. `mismatch` tells \
-the first wrong element. With `--variant all` there is an array `variants` in place of the fields of one variant.
+and `host_loop_ms` are milliseconds for one repetition, `kernel_total_ms` and `host_total_ms` for all. `mismatch` \
+tells the first wrong element. With `--variant all` there is an array `variants` in place of the fields of one variant.
 
 Exit code: 0 if every element is right, 1 if one is wrong or the device fails, 2 for a mistake in the command line or \
 in an input file.";

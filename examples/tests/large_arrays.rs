@@ -1,8 +1,8 @@
 //! Arrays of more elements than 32 bits count, and the same code with fewer.
 //!
-//! The large cases run on the device that `auto` opens, if that is a GPU with enough free memory, one after another. The
-//! environment variable `KERNELS_LARGE`, set to anything, forces them on any device; on the simulator they take very
-//! long.
+//! The large cases run on the device that `auto` opens, if that is a GPU with enough free memory, one after another.
+//! The environment variable `KERNELS_LARGE`, set to anything, forces them on any device; on the simulator they take
+//! very long.
 
 mod common;
 

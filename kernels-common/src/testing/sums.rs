@@ -341,7 +341,8 @@ pub fn wrong_input_is_a_typed_error<F: Family>() {
 }
 
 /// Elements that nobody wrote are a fault, wherever they are, and the object goes on working: a launch that ended half
-/// way leaves no counter, partial result or result behind. A GPU runs nothing after a fault, so this is for the simulator.
+/// way leaves no counter, partial result or result behind. A GPU runs nothing after a fault, so this is for the
+/// simulator.
 ///
 /// # Panics
 /// If it is otherwise.
