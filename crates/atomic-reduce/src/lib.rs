@@ -104,6 +104,12 @@ impl<T: Element> AtomicReduce<T> {
         Ok(Self { variant, kernel, block, element: std::marker::PhantomData })
     }
 
+    /// How it computes.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
     /// The launch for `n` elements: a thread for each.
     ///
     /// # Errors

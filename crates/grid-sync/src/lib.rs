@@ -133,6 +133,12 @@ impl<T: Element> GridSync<T> {
         self.resident
     }
 
+    /// How it computes.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
     /// The launch for `n` elements, of any number: a thread for each, as far as the blocks are resident at once, unless
     /// another number of blocks was asked for.
     #[must_use]

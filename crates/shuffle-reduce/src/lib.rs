@@ -147,6 +147,12 @@ impl<T: Element> ShuffleReduce<T> {
         Ok(Self { variant, kernel, block, most_blocks: None, element: std::marker::PhantomData })
     }
 
+    /// How it computes.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
     /// The launch for `n` elements: a thread for each, or for [`Variant::GridStride`] no more than the device holds at
     /// once.
     ///

@@ -158,6 +158,12 @@ impl<T: Element> TreeReduce<T> {
         Ok(Self { variant, kernel, block, element: std::marker::PhantomData })
     }
 
+    /// How it computes.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
     /// The launch for `n` elements: a thread for each, or for every two.
     ///
     /// # Errors

@@ -104,6 +104,12 @@ impl<T: Element> TwoPass<T> {
         Ok(Self { variant, first, finish, partials: stream.alloc_uninit(Self::INITIAL_PARTIALS)? })
     }
 
+    /// How it computes.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
     /// The two launches for `n` elements. The grid of the first has one block for each partial.
     ///
     /// # Errors

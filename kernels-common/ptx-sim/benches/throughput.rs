@@ -15,15 +15,15 @@ use ptx_sim::{Checks, Config, Launch};
 /// A kernel, its launch, and its parameters from three arrays and an output.
 type Job = (&'static str, Launch, fn([u64; 4]) -> Params);
 
-/// Elements of each array.
-const N: usize = 1 << 20;
+/// Elements of each array; a transpose takes the first 2^20.
+const N: usize = 1 << 22;
 
 fn bench(criterion: &mut Criterion) {
     for (label, checks) in [("checked", Checks::default()), ("unchecked", Checks::NONE)] {
         let mut device = Device::with(Config { checks, ..Config::default() }, KERNELS);
         let values: Vec<f32> = (0..N).map(|i| (i % 97) as f32).collect();
         let (x, y, z) = (device.upload(&values), device.upload(&values), device.upload(&values));
-        let out = device.upload(&[0f32; 4096]);
+        let out = device.upload(&vec![0f32; N / 256]);
         let blocks = |elements: usize| (N / elements) as u32;
         let tile = Launch { grid: [32, 32, 1], block: [32, 8, 1], ..Launch::default() };
         let runs: [Job; 6] = [
