@@ -189,6 +189,11 @@ pub enum FaultKind {
         /// Who waits where; at most a few dozen are listed.
         waiting: Vec<Waiting>,
     },
+    /// Everything that can go on looks at memory again and again, and nothing has changed any for long.
+    Livelock {
+        /// Who looks or waits where; at most a few dozen are listed.
+        waiting: Vec<Waiting>,
+    },
     /// The launch executed as many instructions as [`Config::budget`](crate::Config::budget) allows.
     Budget {
         /// Warp instructions executed.
@@ -247,6 +252,15 @@ impl fmt::Display for FaultKind {
             ),
             FaultKind::Deadlock { waiting } => {
                 write!(f, "deadlock: no thread can go on, each waits for others that do not come")?;
+                list(f, waiting)
+            }
+            FaultKind::Livelock { waiting } => {
+                write!(
+                    f,
+                    "livelock: every thread that can go on looks at memory again and again, and none has changed any \
+                     for long; what they wait for does not come, perhaps from a block that has no place (all blocks of \
+                     a cooperative launch have one)"
+                )?;
                 list(f, waiting)
             }
             FaultKind::Budget { instructions } => write!(

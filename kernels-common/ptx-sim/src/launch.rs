@@ -119,6 +119,28 @@ impl Launch {
 /// Rounds in which a block looks at memory that others may change before another one begins.
 const PATIENCE: u32 = 64;
 
+/// Rounds in which all blocks only look at memory that nobody changes before that is a fault. A kernel that gives up by
+/// itself after some looks has had two million.
+const FRUITLESS: u32 = 1 << 18;
+
+/// Finds out whether blocks wait for what does not come.
+#[derive(Default)]
+struct Vigil {
+    rounds: u32,
+    changes: u64,
+}
+
+impl Vigil {
+    /// Counts a round of all running blocks. Whether it was one too many in which they only watched.
+    fn is_fruitless(&mut self, blocks: &[Block], machine: &Machine<'_>) -> bool {
+        let changes = machine.visible_changes();
+        let fruitless = changes == self.changes && blocks.iter().all(Block::only_watches);
+        self.rounds = if fruitless { self.rounds + 1 } else { 0 };
+        self.changes = changes;
+        self.rounds > FRUITLESS
+    }
+}
+
 /// A launch under way.
 struct Run<'a> {
     config: &'a Config,
@@ -204,6 +226,7 @@ impl Run<'_> {
             taken: 0,
             destinations: [0; LANES],
             watching: false,
+            changes: 0,
             streams: [0; STREAMS],
             code,
             memory,
@@ -239,6 +262,7 @@ impl Run<'_> {
         let mut place = 0;
         let (mut running, mut ended): (Vec<Block>, Vec<Block>) = (Vec::new(), Vec::new());
         let mut rounds_of_watching = 0;
+        let mut vigil = Vigil::default();
         loop {
             let more = running.is_empty() || rounds_of_watching > PATIENCE && running.len() < resident;
             if more && place < blocks {
@@ -267,6 +291,9 @@ impl Run<'_> {
                 number += 1;
             }
             rounds_of_watching = if watching { rounds_of_watching + 1 } else { 0 };
+            if watching && vigil.is_fruitless(&running, machine) {
+                return Err(self.fruitless(&running));
+            }
         }
     }
 
@@ -280,8 +307,9 @@ impl Run<'_> {
                 block
             })
             .collect();
+        let mut vigil = Vigil::default();
         while !blocks.is_empty() {
-            let mut stuck = true;
+            let (mut stuck, mut watching) = (true, false);
             let mut index = 0;
             while index < blocks.len() {
                 let block = &mut blocks[index];
@@ -292,7 +320,10 @@ impl Run<'_> {
                         blocks.remove(index);
                         continue;
                     }
-                    Progress::Going => stuck = false,
+                    Progress::Going => {
+                        stuck = false;
+                        watching |= block.is_watching();
+                    }
                     Progress::Stuck => {}
                 }
                 index += 1;
@@ -300,8 +331,17 @@ impl Run<'_> {
             if stuck && let Some(block) = blocks.first() {
                 return Err(self.placed_fault(block.stuck(&self.kernel.code), block.index));
             }
+            if watching && vigil.is_fruitless(&blocks, machine) {
+                return Err(self.fruitless(&blocks));
+            }
         }
         Ok(())
+    }
+
+    /// The fault of blocks that look at memory that does not change; named after the first of them that does.
+    fn fruitless(&self, blocks: &[Block]) -> Fault {
+        let watcher = blocks.iter().find(|block| block.is_watching()).unwrap_or(&blocks[0]);
+        self.placed_fault(watcher.fruitless(&self.kernel.code), watcher.index)
     }
 
     /// A block with all rows filled in that do not depend on its place.

@@ -132,6 +132,22 @@ fn waiting_for_another_warp() {
     check(64, body, |_| 7);
 }
 
+/// Warps that wait for a flag that nobody sets, and for a lock that nobody gives back.
+#[test]
+fn waiting_for_what_does_not_come() {
+    let start = ".shared .align 4 .b8 flag[4];\nmov.u32 %r1, flag;\nmov.u32 %r2, 1;\nst.volatile.shared.u32 [%r1], %r2;\n\
+                 bar.sync 0;\n";
+    let flag = "WAIT:\nld.volatile.shared.u32 %r9, [%r1];\nsetp.eq.u32 %p2, %r9, 1;\n@%p2 bra WAIT;";
+    let lock = "WAIT:\natom.shared.cas.b32 %r9, [%r1], 0, 1;\nsetp.eq.u32 %p2, %r9, 1;\n@%p2 bra WAIT;";
+    for (wait, line) in [(flag, "ld.volatile"), (lock, "atom.shared.cas")] {
+        let text = around(&format!("{start}{wait}"));
+        let fault = run_module(Config::default(), &text, 64).unwrap_err();
+        let FaultKind::Livelock { waiting } = &fault.kind else { panic!("{fault}") };
+        assert!(!waiting.is_empty() && fault.to_string().contains("livelock"), "{fault}");
+        assert!(text.contains(line) && fault.site.is_some(), "{fault}");
+    }
+}
+
 #[test]
 fn branch_tables() {
     let body = "rem.u32 %r1, %r0, 3;\nts: .branchtargets L0, L1, L2;\nbrx.idx %r1, ts;\nL0:\nmov.u32 %r9, 10;\n\

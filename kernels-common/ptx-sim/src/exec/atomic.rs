@@ -63,7 +63,9 @@ impl Run for Atomic {
                 };
                 if !hosts[lane].is_null() {
                     // SAFETY: the value is within an allocation, or within shared memory.
-                    old[lane] = unsafe { exchange(hosts[lane], op, b, c) };
+                    let (before, after) = unsafe { exchange(hosts[lane], op, b, c) };
+                    old[lane] = before;
+                    m.changes += u64::from(before != after);
                 }
             }
             if op.result {
@@ -90,32 +92,35 @@ impl Machine<'_> {
     }
 }
 
-/// Replaces the value at `host` and gives the old one.
+/// Replaces the value at `host`, and gives the old and the new one.
 ///
 /// # Safety
 /// `op.bytes` bytes must be readable and writable there.
 #[inline(always)]
-unsafe fn exchange(host: *mut u8, op: &AtomicOp, b: u64, c: u64) -> u64 {
+unsafe fn exchange(host: *mut u8, op: &AtomicOp, b: u64, c: u64) -> (u64, u64) {
     // SAFETY: the caller's promise.
     unsafe {
         match op.bytes {
             2 => {
                 let place = host.cast::<u16>();
                 let old = u64::from(place.read_unaligned());
-                place.write_unaligned((op.update)(old, b & 0xffff, c & 0xffff) as u16);
-                old
+                let new = (op.update)(old, b & 0xffff, c & 0xffff) as u16;
+                place.write_unaligned(new);
+                (old, new.into())
             }
             4 => {
                 let place = host.cast::<u32>();
                 let old = u64::from(place.read_unaligned());
-                place.write_unaligned((op.update)(old, b, c) as u32);
-                old
+                let new = (op.update)(old, b, c) as u32;
+                place.write_unaligned(new);
+                (old, new.into())
             }
             _ => {
                 let place = host.cast::<u64>();
                 let old = place.read_unaligned();
-                place.write_unaligned((op.update)(old, b, c));
-                old
+                let new = (op.update)(old, b, c);
+                place.write_unaligned(new);
+                (old, new)
             }
         }
     }

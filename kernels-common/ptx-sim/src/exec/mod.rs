@@ -104,6 +104,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) destinations: [u32; LANES],
     /// The path has looked at memory that others may change, and so may be waiting for them.
     pub(crate) watching: bool,
+    /// Values that atomics have changed.
+    pub(crate) changes: u64,
     /// Where load instructions have read last.
     pub(crate) streams: [usize; global::STREAMS],
     pub(crate) code: &'a Code,
@@ -119,6 +121,11 @@ pub(crate) struct Machine<'a> {
 }
 
 impl Machine<'_> {
+    /// A number that grows whenever memory that others see may have changed.
+    pub(crate) fn visible_changes(&self) -> u64 {
+        self.changes + self.counters.global_store_requests + self.counters.shared_store_requests
+    }
+
     /// Address of an operand.
     ///
     /// # Safety

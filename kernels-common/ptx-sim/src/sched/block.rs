@@ -104,6 +104,22 @@ impl Block {
         self.warps.iter().any(|warp| warp.paths.iter().any(waits))
     }
 
+    /// Whether every path that can go on seems to wait for others.
+    pub(crate) fn only_watches(&self) -> bool {
+        let goes_on = |path: &Path| path.wait == Wait::Ready && !path.watching;
+        !self.warps.iter().any(|warp| warp.paths.iter().any(goes_on))
+    }
+
+    /// The fault of a block whose paths look at memory that does not change.
+    pub(crate) fn fruitless(&self, code: &Code) -> PlacedFault {
+        let watches = |path: &&Path| path.wait == Wait::Ready;
+        let first =
+            self.warps.iter().enumerate().find_map(|(warp, here)| Some((warp, here.paths.iter().find(watches)?)));
+        let (warp, pc, mask) = first.map_or((0, code.functions[0].entry, 1), |(warp, path)| (warp, path.pc, path.mask));
+        let kind = FaultKind::Livelock { waiting: self.all_waiting(code) };
+        PlacedFault { fault: RawFault::new(kind, mask.trailing_zeros()), warp: warp as u32, pc }
+    }
+
     /// Gives every warp a turn.
     pub(crate) fn step(&mut self, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
         let mut order: Vec<usize> = Vec::new();
