@@ -117,10 +117,12 @@ fn memory_that_nobody_wrote_is_still_elements() {
     for device in devices() {
         let stream = device.stream().unwrap();
         let buffer = stream.alloc_uninit::<u64>(64).unwrap();
-        assert_eq!(buffer.download().unwrap(), buffer.download().unwrap());
+        // Whatever the device holds, it holds: a download that left some of its host memory unwritten would not repeat.
+        let held = buffer.download().unwrap();
+        assert_eq!(buffer.download().unwrap(), held);
         let mut pinned = PinnedBuffer::<u64>::zeros(&stream, 64, PinnedKind::Cached).unwrap();
         pinned.as_slice_mut().copy_from_slice(buffer.as_slice()).unwrap();
-        assert_eq!(pinned.host().unwrap(), buffer.download().unwrap());
+        assert_eq!(pinned.host().unwrap(), held);
     }
 }
 
