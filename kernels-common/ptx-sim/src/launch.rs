@@ -1,5 +1,7 @@
 //! Launches: from a grid and a parameter block to blocks that run.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::ast::Type;
 use crate::code::{Code, Constant, Known, Value};
 use crate::config::{Config, Limits};
@@ -149,17 +151,20 @@ struct Run<'a> {
     params: &'a [u8],
     /// Device address of the workspace of a cooperative launch, or 0.
     workspace: u64,
+    /// Where to say how many instructions have been executed.
+    progress: Option<&'a AtomicU64>,
 }
 
 /// Runs a kernel to its end.
 pub(crate) fn run(
     config: &Config,
     memory: &mut Memory,
+    progress: Option<&AtomicU64>,
     kernel: &Kernel,
     launch: &Launch,
     params: &[u8],
 ) -> Result<Counters, Fault> {
-    let mut run = Run { config, kernel, launch, params, workspace: 0 };
+    let mut run = Run { config, kernel, launch, params, workspace: 0, progress };
     if let Some(text) = launch.refusal(config, kernel, params) {
         return Err(run.fault(FaultKind::BadLaunch(text)));
     }
@@ -252,6 +257,13 @@ impl Run<'_> {
         Ok(counters)
     }
 
+    /// Says how far the launch has come.
+    fn report(&self, machine: &Machine<'_>) {
+        if let Some(progress) = self.progress {
+            progress.store(machine.counters.instructions, Ordering::Relaxed);
+        }
+    }
+
     /// Runs one block after another. A block that keeps looking at memory that others may change may be waiting for one
     /// that has not begun: then that begins too, as long as it can be resident with them, and they take turns.
     fn in_turn(&self, machine: &mut Machine<'_>, policy: &mut Policy) -> Result<(), Fault> {
@@ -280,7 +292,9 @@ impl Run<'_> {
             while number < running.len() {
                 let block = &mut running[number];
                 let index = block.index;
-                match block.step(machine, policy).map_err(|fault| self.placed_fault(fault, index))? {
+                let progress = block.step(machine, policy).map_err(|fault| self.placed_fault(fault, index))?;
+                self.report(machine);
+                match progress {
                     Progress::Done => {
                         ended.push(running.remove(number));
                         continue;
@@ -314,7 +328,9 @@ impl Run<'_> {
             while index < blocks.len() {
                 let block = &mut blocks[index];
                 let place = block.index;
-                match block.step(machine, policy).map_err(|fault| self.placed_fault(fault, place))? {
+                let progress = block.step(machine, policy).map_err(|fault| self.placed_fault(fault, place))?;
+                self.report(machine);
+                match progress {
                     Progress::Done => {
                         stuck = false;
                         blocks.remove(index);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::ast::Space;
 use crate::config::Config;
@@ -18,13 +19,14 @@ use crate::ptx::Module;
 pub struct Simulator {
     config: Config,
     memory: Memory,
+    progress: Option<Arc<AtomicU64>>,
 }
 
 impl Simulator {
     /// A device with empty memory.
     pub fn new(config: Config) -> Simulator {
         let memory = Memory::new(config.memory);
-        Simulator { config, memory }
+        Simulator { config, memory, progress: None }
     }
 
     /// What the simulator was made with.
@@ -187,6 +189,12 @@ impl Simulator {
     /// # Errors
     /// The first fault. Memory keeps what the kernel had written, and the simulator stays usable.
     pub fn launch(&mut self, kernel: &Kernel, launch: &Launch, params: &[u8]) -> Result<Counters, Fault> {
-        launch::run(&self.config, &mut self.memory, kernel, launch, params)
+        launch::run(&self.config, &mut self.memory, self.progress.as_deref(), kernel, launch, params)
+    }
+
+    /// Has launches keep the number of PTX instructions that they have executed so far in `counter`, for another thread
+    /// to look at while they run. It is brought up to date many times a second, and starts over with every launch.
+    pub fn count_into(&mut self, counter: Option<Arc<AtomicU64>>) {
+        self.progress = counter;
     }
 }

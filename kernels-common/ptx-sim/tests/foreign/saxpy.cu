@@ -1,0 +1,7 @@
+// nvcc: -lineinfo
+// y = a x + y, as every introduction to CUDA has it.
+
+__global__ void saxpy(float a, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
