@@ -89,6 +89,9 @@ impl FaultReport {
                 let _ = write!(text, "\n{gap}  --> {}:{}\n  {:>width$} | {line}", quote.file, quote.line, quote.line);
             }
         }
+        if self.kind == kind(&FaultKind::Budget { instructions: 0 }) {
+            text += "\n\n  --budget N allows N warp instructions";
+        }
         if let Some(seed) = self.seed {
             let _ = write!(text, "\n\n  under seed {seed}: --seed {seed} runs it again");
         }

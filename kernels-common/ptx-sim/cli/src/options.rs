@@ -96,7 +96,7 @@ pub(crate) struct RunOptions {
     pub(crate) check: Vec<Check>,
 
     /// Do not look for these faults
-    #[arg(long, value_name = "CHECK", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "CHECK", value_enum, value_delimiter = ',', hide_possible_values = true)]
     pub(crate) no_check: Vec<Check>,
 
     /// Warp instructions after which a launch is called a hang
@@ -204,9 +204,9 @@ its file is (x for x.npy), or arg1, arg2 ... by its parameter.
 
 Examples, with the kernel `void saxpy(float a, const float* x, float* y, int n)`:
   ptx-sim run saxpy.ptx f32=2 x.npy y.npy,out=y.npy i32=len:x --grid 1000/256 --block 256
-  ptx-sim run saxpy.ptx f32=2 iota:f32:1000 ones:f32:1000,name=y i32=1000 --grid 4 --block 256 --print y:4
-  ptx-sim run saxpy.ptx saxpy f32=2 random:f32:1000 zeros:f32:1000 i32=1000 --grid 4 --block 256 --json
-  ptx-sim run saxpy.ptx f32=2 ones:f32:2^16 ones:f32:2^16 i32=2^16 --grid 256 --block 256 --seeds 8 --reproducible
+  ptx-sim run saxpy.ptx f32=2 iota:f32:9 ones:f32:9,name=y i32=9 --block 32 --print y:4
+  ptx-sim run saxpy.ptx saxpy f32=2 random:f32:64 zeros:f32:64 i32=64 --block 64 --json
+  ptx-sim run saxpy.ptx f32=2 x.npy y.npy i32=1000 --grid 4 --block 256 --seeds 8 --reproducible
 
 Exit codes: 0 the kernel ran; 1 a fault, or outputs that differ with --reproducible; 2 a mistake on the command line; \
 3 a file that cannot be used.";

@@ -1,0 +1,168 @@
+//! Every kind of fault that a command line can bring about: exit code, message, lines of source, JSON.
+
+use crate::{Folder, foreign, module};
+
+const FAULT: u8 = ptx_sim_cli::FAULT;
+
+const STORE: &str = "mov.u32 %r1, %tid.x;\nld.param.u64 %rd1, [x];\ncvta.to.global.u64 %rd1, %rd1;\n\
+                     mad.wide.u32 %rd2, %r1, 4, %rd1;\n";
+
+/// Runs a kernel with one parameter, a pointer, and gives the JSON. The text on standard error is the same message.
+fn fault(body: &str, words: &str) -> serde_json::Value {
+    let folder = Folder::with(&module(&[("f", ".param .u64 x", &format!("{STORE}{body}"))]));
+    let execution = folder.line(&format!("run k.ptx f {words} --json"));
+    let text = execution.failure(FAULT);
+    let json = execution.json();
+    let message = json["fault"]["message"].as_str().unwrap();
+    assert!(text.starts_with(&format!("error: {message}")), "{text}");
+    assert_eq!(json["counters"], serde_json::Value::Null);
+    json["fault"].clone()
+}
+
+#[test]
+fn each_kind_has_its_name_and_message() {
+    let spin = "SPIN:\nld.volatile.global.u32 %r2, [%rd1];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra SPIN;";
+    let split = "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra LOW;\n";
+    for (body, words, kind, says) in [
+        ("st.global.u32 [%rd2], %r1;", "zeros:u32:8 --block 9", "out-of-bounds", "0 bytes past the end of `arg1`"),
+        ("ld.global.u32 %r2, [%rd2];", "null --block 1", "null-pointer", "null pointer: load of 4 bytes"),
+        ("ld.global.u64 %rd3, [%rd2];", "zeros:u32:8 --block 2", "misaligned", "not a multiple of 8"),
+        ("ld.global.u32 %r2, [%rd2];", "uninit:u32:8,name=raw --block 2", "uninitialised-read", "`raw`"),
+        (
+            &format!("{split}bar.sync 0;\nLOW:\nadd.u32 %r3, %r1, 1;"),
+            "null --block 32",
+            "divergent-barrier",
+            "lanes 0xffff0000",
+        ),
+        (
+            &format!("{split}bar.sync 0;\nret;\nLOW:"),
+            "null --block 32 --check exited",
+            "barrier-after-exit",
+            "16 threads",
+        ),
+        ("shfl.sync.down.b32 %r2, %r1, 16, 31, -1;", "null --block 16", "absent-lane", "lane 16 is needed"),
+        (
+            "setp.ge.u32 %p1, %r1, 32;\n@%p1 bra HIGH;\nbar.sync 1, 64;\nret;\nHIGH:\nbar.sync 2, 64;",
+            "null --block 64",
+            "deadlock",
+            "no thread can go on",
+        ),
+        (spin, "zeros:u32:1 --block 1", "livelock", "looks at memory again and again"),
+        (
+            "SPIN:\nadd.u32 %r2, %r2, 1;\nbra SPIN;",
+            "null --block 1 --budget 1000",
+            "budget",
+            "warp instructions executed",
+        ),
+        ("trap;", "null --block 1", "trap", "executed `trap`"),
+        ("mov.u32 %r2, 17;\nbar.sync %r2;", "null --block 32", "bad-operand", "barrier 17"),
+    ] {
+        let fault = fault(body, words);
+        assert_eq!(fault["kind"], kind, "{fault}");
+        assert!(fault["message"].as_str().unwrap().contains(says), "{says}: {fault}");
+    }
+}
+
+#[test]
+fn a_hang_says_how_to_allow_more() {
+    let folder = Folder::with(&module(&[("f", "", "SPIN:\nadd.u32 %r2, %r2, 1;\nbra SPIN;")]));
+    let text = folder.line("run k.ptx --block 1 --budget 1000").failure(FAULT).to_owned();
+    assert!(text.contains("--budget N allows N warp instructions"), "{text}");
+}
+
+#[test]
+fn writes_to_constants_and_endless_recursion() {
+    let head = ".version 7.0\n.target sm_75\n.address_size 64\n";
+    let constant = format!(
+        "{head}.const .align 4 .u32 table[2] = {{1, 2}};\n.visible .entry f()\n{{\n.reg .b64 %rd<2>;\n\
+         mov.u64 %rd1, table;\nst.global.u32 [%rd1], 7;\nret;\n}}\n"
+    );
+    let recursion =
+        format!("{head}.func g()\n{{\ncall.uni g;\nret;\n}}\n.visible .entry f()\n{{\ncall.uni g;\nret;\n}}\n");
+    for (ptx, kind, says) in [
+        (constant, "read-only", "write to read-only memory: store of 4 bytes"),
+        (recursion, "call-depth", "the recursion is too deep, or does not end"),
+    ] {
+        let folder = Folder::with(&ptx);
+        let execution = folder.line("run k.ptx --block 1 --json");
+        assert!(execution.failure(FAULT).contains(says), "{execution:?}");
+        assert_eq!(execution.json()["fault"]["kind"], kind);
+    }
+}
+
+#[test]
+fn checks_can_be_turned_off_one_by_one() {
+    let folder = Folder::with(&module(&[
+        ("read", ".param .u64 x", &format!("{STORE}ld.global.u32 %r2, [%rd2];")),
+        (
+            "skip",
+            ".param .u64 x",
+            &format!("{STORE}setp.lt.u32 %p1, %r1, 16;\n@%p1 bra LOW;\nbar.sync 0;\nLOW:\nadd.u32 %r3, %r1, 1;"),
+        ),
+    ]));
+    for (line, check) in [
+        ("run k.ptx read uninit:u32:8 --block 8", "initialised"),
+        ("run k.ptx read zeros:u32:8 --block 9", "bounds"),
+        ("run k.ptx read null --block 9", "bounds"),
+        ("run k.ptx skip null --block 32", "barriers"),
+    ] {
+        folder.line(line).failure(FAULT);
+        folder.line(&format!("{line} --no-check {check}")).fine();
+        folder.line(&format!("{line} --no-check all")).fine();
+    }
+}
+
+#[test]
+fn a_fault_quotes_the_line_of_ptx_and_of_the_source() {
+    let folder = Folder::new();
+    let ptx = foreign("saxpy");
+    let line = format!("run {ptx} f32=2 ones:f32:1000,name=x ones:f32:1000 i32=1001 --grid 4 --block 256");
+    let execution = folder.line(&line);
+    let text = execution.failure(FAULT);
+    for part in [
+        "out of bounds: load of 4 bytes",
+        "0 bytes past the end of `x`, an allocation of 4000 bytes",
+        "(saxpy.cu:6)",
+        "block (3, 0, 0), thread (232, 0, 0)",
+        " | ld.global.f32",
+        "--> saxpy.cu:6",
+        " 6 | if (i < n) y[i] = a * x[i] + y[i];",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    // No table of what did not end.
+    assert_eq!(execution.out, "");
+    // Without the source beside it, and without line information, there is less to quote.
+    std::fs::copy(&ptx, folder.path("saxpy.ptx")).unwrap();
+    let text = folder.line(&line.replace(&ptx, "saxpy.ptx")).failure(FAULT).to_owned();
+    assert!(
+        text.contains("(saxpy.cu:6)") && text.contains("--> saxpy.ptx:") && !text.contains("--> saxpy.cu"),
+        "{text}"
+    );
+}
+
+#[test]
+fn after_a_fault_no_file_is_written_but_elements_are_printed() {
+    let folder = Folder::with(&module(&[("f", ".param .u64 x", &format!("{STORE}st.global.u32 [%rd2], %r1;"))]));
+    let execution = folder.line("run k.ptx zeros:u32:40,name=x,out=x.npy --block 64 --print x:40");
+    execution.failure(FAULT);
+    assert!(execution.out.contains("x: u32 (40) = [0, 1, 2, 3,"), "{execution:?}");
+    assert!(!folder.path("x.npy").exists());
+}
+
+#[test]
+fn launches_that_cannot_start_are_mistakes_of_the_command_line() {
+    let folder = Folder::with(&module(&[("f", "", "")]));
+    for (line, says) in [
+        ("run k.ptx --block 2048", "block [2048, 1, 1] is larger than 1024 threads"),
+        ("run k.ptx --block 32 --grid 1,65536", "is larger than"),
+        ("run k.ptx --block 32 --shared 100000", "bytes of shared memory where a block has at most 65536"),
+        ("run k.ptx --block 1024 --grid 17 --cooperative", "17 blocks where 16 can be resident"),
+        ("run k.ptx", "the shape of a block is not known: say --block X"),
+    ] {
+        let execution = folder.line(line);
+        assert!(execution.failure(ptx_sim_cli::USAGE).contains(says), "{line}: {execution:?}");
+    }
+    folder.line("run k.ptx --block 32 --shared 100000 --cc 9.0").fine();
+    folder.line("run k.ptx --block 1024 --grid 17 --cooperative --sms 17").fine();
+}
