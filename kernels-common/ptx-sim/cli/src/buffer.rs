@@ -7,7 +7,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::argument::{Buffer, Fill, Source, buffer_name};
 use crate::dtype::{Dtype, Literal};
-use crate::npy::{self, NpyError};
+use crate::error::Error;
+use crate::npy;
 
 /// Two buffers have one name.
 #[derive(Debug, thiserror::Error)]
@@ -94,8 +95,8 @@ fn stem(buffer: &Buffer) -> Option<String> {
 /// buffers are the same.
 ///
 /// # Errors
-/// If the file cannot be used.
-pub(crate) fn prepare(buffer: &Buffer, name: String, place: usize, memory: u64) -> Result<Prepared, NpyError> {
+/// If the file cannot be used, or there is no room for the elements.
+pub(crate) fn prepare(buffer: &Buffer, name: String, place: usize, memory: u64) -> Result<Prepared, Error> {
     let out = buffer.out.clone();
     let (fill, dtype, shape) = match &buffer.source {
         Source::File(path) => {
@@ -104,28 +105,56 @@ pub(crate) fn prepare(buffer: &Buffer, name: String, place: usize, memory: u64) 
         }
         Source::Made { fill, dtype, shape } => (*fill, *dtype, shape.clone()),
     };
-    let len: u64 = shape.iter().product();
+    let bytes = shape.iter().product::<u64>() * dtype.size() as u64;
     let number = |value| dtype.of_integer(value).unwrap_or(Literal::new(dtype, value as u64));
-    // What does not fit the device is not made: allocating it is what fails.
-    let len_made = if len.saturating_mul(dtype.size() as u64) <= memory { len } else { 0 };
     let contents = match fill {
         Fill::Zeros => Contents::Filled(number(0)),
         Fill::Ones => Contents::Filled(number(1)),
         Fill::Full(value) => Contents::Filled(value),
-        Fill::Iota if dtype == Dtype::Bool => {
-            Contents::Bytes((0..len_made).map(|element| u8::from(element % 2 == 1)).collect())
-        }
-        Fill::Iota => Contents::Bytes((0..len_made).flat_map(|element| number(element.into()).to_bytes()).collect()),
-        Fill::Random(seed) => Contents::Bytes(random(dtype, len_made, seed.unwrap_or(place as u64))),
         Fill::Uninit => Contents::Nothing,
+        Fill::Iota | Fill::Random(_) if bytes > memory => {
+            return Err(Error::DeviceMemory { name, asked: bytes, free: memory });
+        }
+        Fill::Iota => Contents::Bytes(elements(&name, dtype, bytes, |element| match dtype {
+            Dtype::Bool => Literal::new(dtype, element % 2),
+            _ => number(element.into()),
+        })?),
+        Fill::Random(seed) => {
+            let mut generator = ChaCha8Rng::seed_from_u64(seed.unwrap_or(place as u64));
+            Contents::Bytes(elements(&name, dtype, bytes, |_| random(dtype, generator.next_u64()))?)
+        }
     };
     Ok(Prepared { name, dtype, shape, contents, out })
 }
 
-/// Elements that are the same on every machine: floats in [−1, 1), integers over their whole range.
-fn random(dtype: Dtype, len: u64, seed: u64) -> Vec<u8> {
-    let mut generator = ChaCha8Rng::seed_from_u64(seed);
-    let element = |bits: u64| match dtype {
+/// So many bytes, which are zero.
+///
+/// # Errors
+/// If this machine has not that much memory.
+pub(crate) fn zeroed(name: &str, bytes: u64) -> Result<Vec<u8>, Error> {
+    let mut all = reserved(name, bytes)?;
+    all.resize(bytes as usize, 0);
+    Ok(all)
+}
+
+fn reserved(name: &str, bytes: u64) -> Result<Vec<u8>, Error> {
+    let mut all = Vec::new();
+    match usize::try_from(bytes).map(|bytes| all.try_reserve_exact(bytes)) {
+        Ok(Ok(())) => Ok(all),
+        _ => Err(Error::HostMemory { name: name.to_owned(), bytes }),
+    }
+}
+
+/// As many elements as there is room for in `bytes`, each made from its index.
+fn elements(name: &str, dtype: Dtype, bytes: u64, mut make: impl FnMut(u64) -> Literal) -> Result<Vec<u8>, Error> {
+    let mut all = reserved(name, bytes)?;
+    (0..bytes / dtype.size() as u64).for_each(|element| make(element).append_to(&mut all));
+    Ok(all)
+}
+
+/// An element from random bits: a float in [−1, 1), an integer of the whole range.
+fn random(dtype: Dtype, bits: u64) -> Literal {
+    match dtype {
         Dtype::Bool => Literal::new(dtype, bits & 1),
         // As many bits as the mantissa holds, so that rounding does not give 1.
         Dtype::F16 => dtype.of_f64(uniform(bits, 11)),
@@ -133,8 +162,7 @@ fn random(dtype: Dtype, len: u64, seed: u64) -> Vec<u8> {
         Dtype::F32 => dtype.of_f64(uniform(bits, 24)),
         Dtype::F64 => dtype.of_f64(uniform(bits, 53)),
         _ => Literal::new(dtype, bits),
-    };
-    (0..len).flat_map(|_| element(generator.next_u64()).to_bytes()).collect()
+    }
 }
 
 fn uniform(bits: u64, mantissa: u32) -> f64 {
@@ -192,6 +220,16 @@ mod tests {
         assert_eq!(elements("iota:u8:258", 0)[254..], ["254", "255", "0", "1"]);
         assert_eq!(elements("iota:bool:3", 0), ["false", "true", "false"]);
         assert_eq!(elements("uninit:f32:2", 0), [""; 0]);
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_is_an_error() {
+        let refused =
+            |text: &str, memory| prepare(&buffers(&[text])[0], "x".into(), 0, memory).unwrap_err().to_string();
+        assert!(refused("iota:f32:1000", 3999).contains("buffer `x`: 4000 bytes are asked for, and 3999 are free"));
+        assert!(refused("random:f32:2^61", u64::MAX).contains("no memory for its 9223372036854775808 bytes"));
+        assert!(zeroed("x", 1 << 62).is_err());
+        assert_eq!(zeroed("x", 3).unwrap(), [0; 3]);
     }
 
     #[test]

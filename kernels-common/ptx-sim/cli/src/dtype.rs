@@ -220,6 +220,11 @@ impl Literal {
         self.bits.to_le_bytes()[..self.dtype.size()].to_vec()
     }
 
+    /// Appends the value to memory.
+    pub(crate) fn append_to(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.bits.to_le_bytes()[..self.dtype.size()]);
+    }
+
     /// The value of a floating-point type.
     pub(crate) fn to_f64(self) -> f64 {
         match self.dtype {

@@ -27,6 +27,13 @@ pub(crate) enum Error {
     NoBlock,
     #[error("{0}")]
     Launch(Fault),
+    #[error(
+        "buffer `{name}`: {asked} bytes are asked for, and {free} are free on the simulated device: take fewer elements, \
+         or raise --memory if this machine has so much"
+    )]
+    DeviceMemory { name: String, asked: u64, free: u64 },
+    #[error("buffer `{name}`: this machine has no memory for its {bytes} bytes: take fewer elements")]
+    HostMemory { name: String, bytes: u64 },
     #[error("buffer `{name}`: {error}")]
     Memory { name: String, error: MemoryError },
     #[error(transparent)]
@@ -44,6 +51,15 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// An operation on the memory of a buffer failed.
+    pub(crate) fn memory(name: &str, error: MemoryError) -> Error {
+        let name = name.to_owned();
+        match error {
+            MemoryError::OutOfMemory { asked, free } => Error::DeviceMemory { name, asked, free },
+            error => Error::Memory { name, error },
+        }
+    }
+
     /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -52,6 +68,8 @@ impl Error {
             | Error::Parameter(_)
             | Error::NoBlock
             | Error::Launch(_)
+            | Error::DeviceMemory { .. }
+            | Error::HostMemory { .. }
             | Error::Memory { .. } => USAGE,
             Error::Kernel(error) if error.is_usage() => USAGE,
             Error::Kernel(_) | Error::Npy(_) | Error::ReadPtx { .. } | Error::Parse(_) | Error::Load(_) => INPUT,

@@ -16,6 +16,7 @@ mod npy;
 mod number;
 mod options;
 mod parameters;
+mod pointee;
 mod progress;
 mod report;
 mod run;

@@ -24,7 +24,7 @@ pub(crate) enum Command {
     /// List the kernels of a PTX file with their parameters
     List(ListOptions),
     /// Run a kernel once, or under many seeds
-    Run(RunOptions),
+    Run(Box<RunOptions>),
 }
 
 #[derive(Args, Debug)]
@@ -99,6 +99,10 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "CHECK", value_enum, value_delimiter = ',', hide_possible_values = true)]
     pub(crate) no_check: Vec<Check>,
 
+    /// Bytes of device memory
+    #[arg(long, value_name = "BYTES", default_value = "2^34", value_parser = number_u64)]
+    pub(crate) memory: u64,
+
     /// Warp instructions after which a launch is called a hang
     #[arg(long, value_name = "N", default_value = "2^32", value_parser = positive_u64)]
     pub(crate) budget: u64,
@@ -148,7 +152,14 @@ impl RunOptions {
                 Check::Exited => checks.exited = on,
             }
         }
-        Config { checks, multiprocessors: self.sms, capability: self.cc, budget: self.budget, ..Config::default() }
+        Config {
+            checks,
+            multiprocessors: self.sms,
+            capability: self.cc,
+            budget: self.budget,
+            memory: self.memory,
+            ..Config::default()
+        }
     }
 }
 
@@ -220,7 +231,7 @@ mod tests {
     fn run(words: &[&str]) -> Result<RunOptions, String> {
         let words = ["ptx-sim", "run", "k.ptx"].iter().chain(words);
         match Options::try_parse_from(words) {
-            Ok(Options { command: Command::Run(options) }) => Ok(options),
+            Ok(Options { command: Command::Run(options) }) => Ok(*options),
             Ok(other) => Err(format!("{other:?}")),
             Err(error) => Err(error.to_string()),
         }

@@ -7,6 +7,7 @@ use crate::argument::{Argument, Field};
 use crate::buffer::Prepared;
 use crate::dtype::Dtype;
 use crate::kernel::display_name;
+use crate::pointee::pointees;
 
 /// Why arguments do not fit a kernel.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,11 @@ pub(crate) enum ParameterError {
     Mismatch { kernel: String, number: usize, is: String, write: String, given: String },
     #[error("parameter {number} of {kernel} is {is}, and `{given}` makes {bytes}: write {write}")]
     Size { kernel: String, number: usize, is: String, write: String, given: String, bytes: usize },
+    #[error(
+        "parameter {number} of {kernel} is `{cpp}`, and `{given}` has elements of {dtype}: use {wanted}, in NumPy by \
+         `.astype`; or give it by --buffer and say @NAME here, to have its bytes taken as they are"
+    )]
+    Elements { kernel: String, number: usize, cpp: String, given: String, dtype: Dtype, wanted: Dtype },
     #[error("`{given}`: there is no buffer `{name}`; {}", known(.buffers))]
     NoBuffer { given: String, name: String, buffers: Vec<String> },
     #[error("`{given}`: `{name}` has {len} elements")]
@@ -55,16 +61,14 @@ enum Takes {
 }
 
 fn takes(signature: &KernelSignature, param: &Param) -> Takes {
-    let integer = matches!(
-        param.ty,
-        Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::B64
-    );
+    // An array of one element is one too: that is how a structure of one byte is declared.
+    let single = param.size == element_size(param.ty);
     match param.ty {
         _ if param.pointer => Takes::Pointer,
-        _ if integer && param.size == 8 && !signature.marks_pointers => Takes::PointerOrInteger,
-        Type::F32 | Type::F64 | Type::F16 | Type::BF16 if param.size == element_size(param.ty) => Takes::Float,
-        Type::B64 => Takes::Bits,
-        _ if integer && param.size == element_size(param.ty) => Takes::Integer,
+        _ if !single => Takes::Bits,
+        Type::U64 | Type::S64 | Type::B64 if !signature.marks_pointers => Takes::PointerOrInteger,
+        Type::F16 | Type::BF16 | Type::F32 | Type::F64 => Takes::Float,
+        Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::S8 | Type::S16 | Type::S32 | Type::S64 => Takes::Integer,
         _ => Takes::Bits,
     }
 }
@@ -98,7 +102,9 @@ pub(crate) fn advice(signature: &KernelSignature, param: &Param) -> String {
         Takes::Float => format!("f{bits}=VALUE"),
         Takes::Integer if param.size == 1 => "i8=VALUE, u8=VALUE or bool=VALUE".to_owned(),
         Takes::Integer => format!("i{bits}=VALUE or u{bits}=VALUE"),
-        Takes::Bits if param.size == 2 => "f16=VALUE, bf16=VALUE, i16=VALUE or bytes=HEX".to_owned(),
+        Takes::Bits if param.size == 1 => "i8=VALUE, u8=VALUE, bool=VALUE or bytes=HEX".to_owned(),
+        Takes::Bits if param.size == 2 => "f16=VALUE, bf16=VALUE, i16=VALUE, u16=VALUE or bytes=HEX".to_owned(),
+        Takes::Bits if param.size == 4 => "f32=VALUE, i32=VALUE, fields of 4 bytes or bytes=HEX".to_owned(),
         Takes::Bits => format!("the fields of {} bytes such as i32=1,f32=2.5, or bytes=HEX", param.size),
     }
 }
@@ -127,9 +133,8 @@ fn fits(takes: Takes, argument: &Argument) -> bool {
         [Field::Null | Field::Address { .. }] => {
             matches!(takes, Takes::Pointer | Takes::PointerOrInteger | Takes::Bits)
         }
-        [Field::Length(..)] => integer,
         [Field::Literal(literal)] if literal.dtype().is_float() => matches!(takes, Takes::Float | Takes::Bits),
-        [Field::Literal(_)] => integer,
+        [Field::Literal(_) | Field::Length(..)] => integer,
         _ => takes == Takes::Bits,
     }
 }
@@ -160,7 +165,7 @@ fn offsets(fields: &[Field]) -> (Vec<usize>, usize) {
     (offsets, end.next_multiple_of(most))
 }
 
-/// Compares arguments with the parameters of a kernel.
+/// Compares arguments with the parameters of a kernel. Their own buffers come first in `buffers`, in order.
 ///
 /// # Errors
 /// The first one that does not fit.
@@ -176,6 +181,8 @@ pub(crate) fn check(
             params.iter().map(|param| format!("{}: {}", description(signature, param), advice(signature, param)));
         return Err(ParameterError::Count { kernel: kernel(), given: arguments.len(), expected: expected.collect() });
     }
+    let pointees = pointees(&kernel());
+    let mut own = buffers.iter();
     for ((number, param), argument) in (1..).zip(params).zip(arguments) {
         let is = || description(signature, param);
         let (write, given) = (|| advice(signature, param), || argument.to_string());
@@ -196,9 +203,17 @@ pub(crate) fn check(
             let (is, write, given) = (is(), write(), given());
             return Err(ParameterError::Size { kernel: kernel(), number, is, write, given, bytes });
         }
-        if let Argument::Value(fields) = argument {
-            for field in fields {
-                refer(field, buffers)?;
+        match argument {
+            Argument::Value(fields) => fields.iter().try_for_each(|field| refer(field, buffers))?,
+            Argument::Buffer(_) => {
+                if let Some(Prepared { dtype, .. }) = own.next()
+                    && let Some(Some(pointee)) = pointees.get(number - 1)
+                    && !pointee.allows(*dtype)
+                {
+                    let (kernel, given, cpp) = (kernel(), given(), pointee.cpp.clone());
+                    let (dtype, wanted) = (*dtype, pointee.dtype());
+                    return Err(ParameterError::Elements { kernel, number, cpp, given, dtype, wanted });
+                }
             }
         }
     }
@@ -339,6 +354,25 @@ mod tests {
         // A kernel that says which parameters are pointers says that the others are none.
         let message = refused(&format!("{POINTER}, .param .u64 n"), &["null", "x.npy"]);
         assert!(message.contains("parameter 2 of f is an integer of 8 bytes (.u64)"), "{message}");
+    }
+
+    #[test]
+    fn half_precision_and_one_byte_are_bits() {
+        for (params, text) in [
+            (".param .align 2 .b8 h[2]", "f16=1"),
+            (".param .align 2 .b8 h[2]", "bf16=1"),
+            (".param .align 1 .b8 c[1]", "i8=-1"),
+            (".param .b32 w", "f32=1"),
+            (".param .b32 w", "u16=1,u16=2"),
+            (".param .b64 w", "i64=1"),
+            (".param .u8 b", "bool=true"),
+        ] {
+            let module = module(params);
+            let signature = module.kernel("f").unwrap();
+            check(signature, &arguments(&[text]), &[]).unwrap_or_else(|error| panic!("{params} {text}: {error}"));
+        }
+        assert!(refused(".param .align 2 .b8 h[2]", &["f32=1"]).contains("write f16=VALUE, bf16=VALUE"));
+        assert!(refused(".param .b32 w", &["f64=1"]).contains("write f32=VALUE, i32=VALUE, fields of 4 bytes"));
     }
 
     #[test]

@@ -160,7 +160,10 @@ impl RunReport {
             text += &format!(", {} of {} seeds", seeds.run, seeds.asked);
         }
         // Writing to a string does not fail.
-        let _ = writeln!(text, "; {:.3} s", self.seconds);
+        let _ = match self.seconds {
+            short if short < 1.0 => writeln!(text, "; {:.1} ms", 1000.0 * short),
+            long => writeln!(text, "; {long:.1} s"),
+        };
         if let Some(counters) = &self.counters {
             let of_seed = if self.seeds.is_some() { "counters of seed 0:\n" } else { "" };
             let _ = write!(text, "\n{of_seed}{}", table(counters));

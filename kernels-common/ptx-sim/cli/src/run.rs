@@ -101,7 +101,11 @@ fn prepare<'a>(
     parameters::check(signature, &arguments, &buffers)?;
     let block = options.block.or(signature.required_threads).ok_or(Error::NoBlock)?;
     let launch = Launch { grid: options.grid, block, dynamic_shared: options.shared, cooperative: options.cooperative };
-    Ok(Simulation { module, signature, arguments, buffers, launch, config })
+    // Without an order to compare with another, only what somebody wants to see is copied.
+    let printed = |name: &String| options.print.iter().any(|(wanted, _)| wanted == name);
+    let keep =
+        buffers.iter().map(|buffer| options.seeds.is_some() || buffer.out.is_some() || printed(&buffer.name)).collect();
+    Ok(Simulation { module, signature, arguments, buffers, keep, launch, config })
 }
 
 /// Checks that a buffer is there.
@@ -142,7 +146,7 @@ fn run_seeds(simulation: &Simulation<'_>, options: &RunOptions) -> Result<Series
         match &series.first {
             None => series.first = Some(outcome),
             Some(first) if series.fault.is_none() => {
-                compare(simulation, first, &outcome, number, &mut series.differences)
+                compare(simulation, first, &outcome, number, &mut series.differences);
             }
             Some(_) => {}
         }

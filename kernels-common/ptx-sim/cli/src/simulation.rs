@@ -7,7 +7,7 @@ use ptx_sim::ptx::{KernelSignature, Module};
 use ptx_sim::{Config, Counters, Fault, FaultKind, Launch, MemoryError, Simulator};
 
 use crate::argument::Argument;
-use crate::buffer::{Contents, Prepared};
+use crate::buffer::{Contents, Prepared, zeroed};
 use crate::error::Error;
 use crate::parameters;
 use crate::progress::Progress;
@@ -19,6 +19,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) arguments: Vec<Argument>,
     /// Those of the arguments, in order, then others.
     pub(crate) buffers: Vec<Prepared>,
+    /// Which of them are read back.
+    pub(crate) keep: Vec<bool>,
     pub(crate) launch: Launch,
     pub(crate) config: Config,
 }
@@ -26,7 +28,7 @@ pub(crate) struct Simulation<'a> {
 /// What came of it.
 pub(crate) struct Outcome {
     pub(crate) result: Result<Counters, Fault>,
-    /// The elements of each buffer.
+    /// The elements of each buffer that is kept.
     pub(crate) contents: Vec<Vec<u8>>,
     pub(crate) elapsed: Duration,
 }
@@ -43,7 +45,7 @@ impl Simulation<'_> {
         let mut addresses = Vec::new();
         for buffer in &self.buffers {
             let placed = place(&mut simulator, buffer);
-            addresses.push(placed.map_err(|error| Error::Memory { name: buffer.name.clone(), error })?);
+            addresses.push(placed.map_err(|error| Error::memory(&buffer.name, error))?);
         }
         let params = parameters::block(self.signature, &self.arguments, &self.buffers, &addresses);
         simulator.count_into(Some(progress.instructions().clone()));
@@ -56,10 +58,9 @@ impl Simulation<'_> {
             return Err(Error::Launch(fault.clone()));
         }
         let mut contents = Vec::new();
-        for (buffer, address) in self.buffers.iter().zip(addresses) {
-            let mut bytes = vec![0; buffer.bytes() as usize];
-            let read = simulator.read(address, &mut bytes);
-            read.map_err(|error| Error::Memory { name: buffer.name.clone(), error })?;
+        for ((buffer, address), &keep) in self.buffers.iter().zip(addresses).zip(&self.keep) {
+            let mut bytes = zeroed(&buffer.name, if keep { buffer.bytes() } else { 0 })?;
+            simulator.read(address, &mut bytes).map_err(|error| Error::memory(&buffer.name, error))?;
             contents.push(bytes);
         }
         Ok(Outcome { result, contents, elapsed })

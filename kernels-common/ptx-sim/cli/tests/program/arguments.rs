@@ -23,16 +23,42 @@ fn a_mistake_names_the_argument_and_what_to_write() {
             "parameter 2 of saxpy(float, float const*, float*, int) is a pointer (.u64): write a \
           buffer",
         ),
+        (
+            "f32=2 null zeros:f64:4 i32=4",
+            "parameter 3 of saxpy(float, float const*, float*, int) is `float*`, and \
+          `zeros:f64:4` has elements of f64: use f32",
+        ),
         ("f32=2 null null", "takes 4 arguments, and 3 are given"),
         ("f32=2 null null i32=len:x", "there is no buffer `x`; none is given"),
         ("f32=2 zeros:f32:4,name=a zeros:f32:4,name=a i32=4", "two buffers are called `a`"),
         ("f32=2 null null i32=4 --print y", "--print y`: there is no buffer `y`"),
-        ("f32=2 uninit:f64:2^40 null i32=4", "buffer `arg2`: out of simulated device memory"),
+        (
+            "f32=2 uninit:f32:2^40 null i32=4",
+            "buffer `arg2`: 4398046511104 bytes are asked for, and 17179869184 are free \
+          on the simulated device: take fewer elements, or raise --memory",
+        ),
+        (
+            "f32=2 random:f32:1000 null i32=4 --memory 2000",
+            "buffer `arg2`: 4000 bytes are asked for, and 2000 are free",
+        ),
     ] {
         let execution = folder.line(&format!("run {saxpy} {arguments} --block 32"));
         assert!(execution.failure(USAGE).contains(says), "{arguments}: {execution:?}");
         assert_eq!(execution.out, "");
     }
+}
+
+/// The name in C++ says what pointers point to; who means it takes the bytes as they are.
+#[test]
+fn elements_of_another_type_need_to_be_meant() {
+    let folder = Folder::new();
+    folder.write("x.npy", &[4], &[1f64; 4]);
+    let saxpy = foreign("saxpy");
+    let execution = folder.line(&format!("run {saxpy} f32=0 x.npy zeros:f32:8 i32=8 --block 32"));
+    assert!(execution.failure(USAGE).contains("`x.npy` has elements of f64: use f32, in NumPy by `.astype`"));
+    let line = format!("run {saxpy} f32=2 @x zeros:f32:8,name=y i32=8 --block 32 --buffer x.npy --print y");
+    // 1.0 in double precision: a lower half of zero, and an upper one that is 1.875 in single precision.
+    assert!(folder.line(&line).fine().contains("[0.0, 3.75, 0.0, 3.75,"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn folder() -> Folder {
     std::fs::copy(foreign("saxpy").replace(".sm_75.ptx", ".cu"), folder.path("saxpy.cu")).unwrap();
     folder.write("x.npy", &[1000], &(0..1000).map(|i| i as f32).collect::<Vec<_>>());
     folder.write("y.npy", &[1000], &[1f32; 1000]);
-    folder.write("image.npy", &[64, 64], &(0..4096u32).map(|i| (i * i >> 3) as u8).collect::<Vec<_>>());
+    folder.write("image.npy", &[64, 64], &(0..4096u32).map(|i| ((i * i) >> 3) as u8).collect::<Vec<_>>());
     folder
 }
 
@@ -80,8 +80,9 @@ fn commands(document: &str, program: &str) -> Vec<(String, Option<String>)> {
 /// What was printed, without the time that it took.
 fn printed(execution: &Execution) -> String {
     let text = format!("{}{}", execution.out, execution.err);
-    match text.split_once("; ").and_then(|(head, rest)| Some((head, rest.split_once(" s\n")?.1))) {
-        Some((head, rest)) if !head.contains('\n') => format!("{head}; 0.001 s\n{rest}"),
+    let first = text.lines().next().unwrap_or_default();
+    match first.rsplit_once("; ") {
+        Some((head, time)) if time.ends_with('s') => text.replacen(first, &format!("{head}; 0.1 ms"), 1),
         _ => text,
     }
 }

@@ -62,3 +62,27 @@ fn the_first_fault_ends_it_with_the_seed_that_runs_it_again() {
         folder.line(&format!("{line} --seed {earlier}")).fine();
     }
 }
+
+/// Ctrl-C ends a long run at once.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let folder = Folder::with(&module(&[("f", "", "SPIN:\nadd.u32 %r2, %r2, 1;\nbra SPIN;")]));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptx-sim"))
+        .args(["run", "k.ptx", "--block", "1", "--budget", "2^60"])
+        .current_dir(folder.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none());
+    let begin = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    assert!(begin.elapsed() < Duration::from_secs(10));
+}
