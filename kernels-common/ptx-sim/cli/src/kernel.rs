@@ -1,6 +1,8 @@
 //! Kernels by the names that people use: C++ names are mangled in PTX.
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use std::fmt;
+
+use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol};
 use ptx_sim::ptx::{KernelSignature, Module};
 
 /// Messages that say which kernels there are list at most this many.
@@ -49,7 +51,25 @@ fn demangled_with(name: &str, options: DemangleOptions) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    let mut text = Bounded(String::new());
+    Symbol::new(name).ok()?.structured_demangle(&mut text, &options).ok()?;
+    Some(text.0)
+}
+
+/// The longest C++ name that is written out. A mangled name can stand for one that is exponentially longer.
+const LONGEST_NAME: usize = 1 << 14;
+
+/// A text that gets no longer than [`LONGEST_NAME`].
+struct Bounded(String);
+
+impl DemangleWrite for Bounded {
+    fn write_string(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LONGEST_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
 }
 
 /// `ns::f<int>` without namespaces and template arguments: `f`.
@@ -149,7 +169,15 @@ mod tests {
 
     #[test]
     fn kernels_by_all_their_names() {
-        let names = ["_Z5saxpyfPKfPfi", "_ZN2ns3addIfEEvPT_", "_ZN2ns3addIiEEvPT_", "scale", "scale_all"];
+        let names = [
+            "_Z5saxpyfPKfPfi",
+            "_ZN2ns3addIfEEvPT_",
+            "_ZN2ns3addIiEEvPT_",
+            "scale",
+            "scale_all",
+            "_ZN2ns4fillEv",
+            "_ZN2ns5fillsEv",
+        ];
         let module = module(&names);
         let found = |wanted: &str| find(&module, Some(wanted)).map(|kernel| &*kernel.name);
         for (wanted, expected) in [
@@ -163,6 +191,8 @@ mod tests {
             // The whole name, though it is part of another one.
             ("scale", names[3]),
             ("scale_", names[4]),
+            // Neither its path nor the only one with these letters.
+            ("fill", names[5]),
         ] {
             assert_eq!(found(wanted).unwrap(), expected, "{wanted}");
         }
@@ -171,7 +201,7 @@ mod tests {
         let text = ambiguous.to_string();
         assert!(text.contains("several kernels of a.ptx are called `add`") && text.contains("ns::add<int>"), "{text}");
         let unknown = found("dot").unwrap_err().to_string();
-        assert!(unknown.contains("has no kernel `dot`") && unknown.contains("\n    scale_all"), "{unknown}");
+        assert!(unknown.contains("has no kernel `dot`") && unknown.contains("\n    scale_all\n"), "{unknown}");
         assert!(find(&module, None).unwrap_err().to_string().contains("several kernels: name one of them"));
     }
 
@@ -191,5 +221,13 @@ mod tests {
         assert_eq!(demangled("i"), None);
         assert_eq!(demangled("_Zzzz"), None);
         assert_eq!(display_name("_Z1fv"), "f()");
+        // pair<A, A>, then pairs of pairs, each of which is twice as long as the one before.
+        let doubled = |levels: u8| {
+            let digits = b"123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+            let pairs = digits[..levels.into()].iter().map(|&digit| format!("S0_IS{0}_S{0}_E", digit as char));
+            format!("_Z1f1A4pairIS_S_E{}", pairs.collect::<String>())
+        };
+        assert_eq!(display_name(&doubled(1)), "f(A, pair<A, A>, pair<pair<A, A>, pair<A, A> >)");
+        assert_eq!(display_name(&doubled(35)), doubled(35));
     }
 }
