@@ -102,62 +102,16 @@ __device__ inline void swizzled(MATRICES) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Packets of 16 bytes from end to end.
-//
-// L = 16 / size. A thread loads a square of L x L elements as one packet from each of L rows, transposes it in its
-// registers, and puts it into shared memory as L packets of L columns. So the tile in shared memory is transposed
-// already, and each of its rows is a piece of a row of the output: packets go out as they lie there. Every access,
-// to either memory, has 16 bytes a thread, and each thread has a whole square of loads under way.
-//
-//   input                       shared memory                output
-//   rows    . . . .             columns  . . . .             rows of the output
-//   of      [packet]  x L  -->  of       [packet]  x L  -->  [packet]  x L
-//   a tile  . . . .             a tile   . . . .             . . . .
-//
-// A warp's access of 16 bytes a lane is served in four quarters of 8 lanes, and 8 packets fill the 32 banks: a quarter
-// must not have two packets in places that are equal modulo 8. The row c of the tile keeps packet q in place
-// q ^ (c / L % 8). A quarter that writes squares side by side has eight neighbouring c / L and one q; a quarter that
-// reads has one c and eight neighbouring q.
+// Packets of 16 bytes from end to end, of L = 16 / size elements each: every access to global memory has 16 bytes a
+// thread.
 
-// A tile: 16 KiB of rows and columns, both at least eight packets long. THREADS: at least 64 bytes a thread under way.
-template <u32 SIZE>
-struct Shape;
-template <>
-struct Shape<1> {
-    static constexpr u32 ROWS = 128, COLUMNS = 128, THREADS = 64;
-};
-template <>
-struct Shape<2> {
-    static constexpr u32 ROWS = 128, COLUMNS = 64, THREADS = 128;
-};
-template <>
-struct Shape<4> {
-    static constexpr u32 ROWS = 64, COLUMNS = 64, THREADS = 256;
-};
-template <>
-struct Shape<8> {
-    static constexpr u32 ROWS = 64, COLUMNS = 32, THREADS = 256;
-};
-template <>
-struct Shape<16> {
-    static constexpr u32 ROWS = 32, COLUMNS = 32, THREADS = 256;
-};
-
-// Rows of tiles in a band. Blocks go down the tiles of a band, then on to the next ones to the right: those that run at
-// the same time fill the same rows of the output for BAND tiles, and read the same rows of the input for as many tiles
-// as there are multiprocessors for.
-constexpr u32 BAND = 8;
-
+// Blocks go down a column of tiles, then on to the next column. Those that run at the same time write pieces of the same
+// few rows of the output, one after the other, so that long stretches of memory are filled at once; across, or in bands,
+// is slower.
 template <class S>
-__device__ inline Corner corner_in_band(u64 rows, u64 columns) {
+__device__ inline Corner corner_downwards(u64 rows) {
     u32 down = static_cast<u32>((rows + (S::ROWS - 1)) / S::ROWS);
-    u32 across = static_cast<u32>((columns + (S::COLUMNS - 1)) / S::COLUMNS);
-    // No band has more tiles than there are in all, and so none has more than 32 bits count.
-    u32 tiles = min(BAND, down) * across;
-    u32 first = blockIdx.x / tiles * BAND;
-    u32 height = min(BAND, down - first);
-    u32 tile = blockIdx.x % tiles;
-    return {u64{first + tile % height} * S::ROWS, u64{tile / height} * S::COLUMNS};
+    return {u64{blockIdx.x % down} * S::ROWS, u64{blockIdx.x / down} * S::COLUMNS};
 }
 
 // A packet as the four words that the machine moves.
@@ -165,13 +119,10 @@ struct Words {
     u32 word[4];
 };
 
-__device__ inline Words load_words(const void* from) {
-    uint4 v = *static_cast<const uint4*>(from);
-    return {{v.x, v.y, v.z, v.w}};
-}
+__device__ inline Words words(uint4 v) { return {{v.x, v.y, v.z, v.w}}; }
 __device__ inline uint4 vector(const Words& w) { return {w.word[0], w.word[1], w.word[2], w.word[3]}; }
 
-// Puts an element into a lane that is still zero.
+// Puts an element into a lane that is still zero, and gets it from there.
 template <class T>
 __device__ inline void put(Words& w, u32 lane, T value) {
     if constexpr (sizeof(T) == 16) {
@@ -184,6 +135,60 @@ __device__ inline void put(Words& w, u32 lane, T value) {
         w.word[lane / PER_WORD] |= static_cast<u32>(value) << (lane % PER_WORD * sizeof(T) * 8);
     }
 }
+template <class T>
+__device__ inline T take(const Words& w, u32 lane) {
+    if constexpr (sizeof(T) == 16) {
+        return vector(w);
+    } else if constexpr (sizeof(T) == 8) {
+        return w.word[2 * lane] | u64{w.word[2 * lane + 1]} << 32;
+    } else {
+        constexpr u32 PER_WORD = 4 / sizeof(T);
+        return static_cast<T>(w.word[lane / PER_WORD] >> (lane % PER_WORD * sizeof(T) * 8));
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Rows that packets can be moved from and to whole: those of the input start at multiples of 16 bytes, those of the
+// output at multiples of 32.
+//
+// A thread loads a square of L x L elements as one packet from each of L rows, transposes it in its registers, and puts
+// it into shared memory as L packets of L columns. So the tile in shared memory is transposed already, and each of its
+// rows is a piece of a row of the output: packets go out as they lie there. Shared memory is accessed in 16 bytes a
+// thread, too, and each thread has whole squares of loads under way.
+//
+//   input                       shared memory                output
+//   rows    . . . .             columns  . . . .             rows of the output
+//   of      [packet]  x L  -->  of       [packet]  x L  -->  [packet]  x L
+//   a tile  . . . .             a tile   . . . .             . . . .
+//
+// A warp's access of 16 bytes a lane is served in four quarters of 8 lanes, and 8 packets fill the 32 banks: a quarter
+// must not have two packets in places that are equal modulo 8. The row c of the tile keeps packet q in place
+// q ^ (c / L % 8). A quarter that writes squares side by side has eight neighbouring c / L and one q; a quarter that
+// reads has one c and eight neighbouring q.
+
+// A tile: rows and columns, both at least eight packets long. THREADS: at least 64 bytes a thread under way.
+template <u32 SIZE>
+struct Shape;
+template <>
+struct Shape<1> {
+    static constexpr u32 ROWS = 128, COLUMNS = 128, THREADS = 64;
+};
+template <>
+struct Shape<2> {
+    static constexpr u32 ROWS = 128, COLUMNS = 64, THREADS = 128;
+};
+template <>
+struct Shape<4> {
+    static constexpr u32 ROWS = 128, COLUMNS = 64, THREADS = 256;
+};
+template <>
+struct Shape<8> {
+    static constexpr u32 ROWS = 64, COLUMNS = 32, THREADS = 256;
+};
+template <>
+struct Shape<16> {
+    static constexpr u32 ROWS = 32, COLUMNS = 32, THREADS = 256;
+};
 
 // Column c of a square, of which `rows` are the L rows. Elements of a word and more are only renamed; for smaller ones,
 // each byte permutation gathers what two words have of the column.
@@ -210,12 +215,6 @@ __device__ inline Words column_of(const Words (&rows)[16 / SIZE], u32 c) {
     return column;
 }
 
-// Whether every row of a matrix starts where packets can be moved whole.
-template <class T>
-__device__ inline bool rows_are_aligned(const T* first, u64 pitch) {
-    return ((reinterpret_cast<u64>(first) | pitch * sizeof(T)) & 15) == 0;
-}
-
 template <class T>
 __device__ inline void packets(MATRICES) {
     using S = Shape<sizeof(T)>;
@@ -227,33 +226,31 @@ __device__ inline void packets(MATRICES) {
     __shared__ uint4 shared[S::COLUMNS * DOWN];
     auto place = [](u32 c, u32 q) { return c * DOWN + (q ^ c / L % 8); };
 
-    Corner corner = corner_in_band<S>(rows, columns);
+    Corner corner = corner_downwards<S>(rows);
     in += corner.row * in_pitch + corner.column;
     out += corner.column * out_pitch + corner.row;
     u32 rows_here = static_cast<u32>(min(rows - corner.row, u64{S::ROWS}));
     u32 columns_here = static_cast<u32>(min(columns - corner.column, u64{S::COLUMNS}));
 
-    // All loads come before the first use. Rows and columns past the end are replaced by the last ones, which are there
-    // to load, and are not written to the output.
+    // All loads come before the first use. Rows past the end are replaced by the last one, which is there to load, and
+    // are not written to the output. Nobody needs the input or the output again soon: both pass through the caches.
     Words square[SQUARES][L] = {};
-    bool whole = rows_are_aligned(in, in_pitch);
 #pragma unroll
     for (u32 s = 0; s < SQUARES; ++s) {
         u32 index = threadIdx.x + s * S::THREADS;
         u32 column = index % ACROSS * L, row = index / ACROSS * L;
         if (row < rows_here && column < columns_here) {
-            if (whole && column + L <= columns_here) {
 #pragma unroll
-                for (u32 i = 0; i < L; ++i) {
-                    square[s][i] = load_words(in + min(row + i, rows_here - 1) * in_pitch + column);
-                }
-            } else {
-#pragma unroll
-                for (u32 i = 0; i < L; ++i) {
-                    const T* from = in + min(row + i, rows_here - 1) * in_pitch;
+            for (u32 i = 0; i < L; ++i) {
+                const T* from = in + min(row + i, rows_here - 1) * in_pitch + column;
+                if (column + L <= columns_here) {
+                    square[s][i] = words(__ldcs(reinterpret_cast<const uint4*>(from)));
+                } else {
 #pragma unroll
                     for (u32 lane = 0; lane < L; ++lane) {
-                        put(square[s][i], lane, from[min(column + lane, columns_here - 1)]);
+                        if (column + lane < columns_here) {
+                            put(square[s][i], lane, from[lane]);
+                        }
                     }
                 }
             }
@@ -272,33 +269,258 @@ __device__ inline void packets(MATRICES) {
     }
     __syncthreads();
 
-    // Nobody reads the output soon: it is stored past the caches.
     const T* elements = reinterpret_cast<const T*>(shared);
-    if (rows_are_aligned(out, out_pitch)) {
 #pragma unroll
-        for (u32 k = 0; k < SQUARES * L; ++k) {
-            u32 index = threadIdx.x + k * S::THREADS;
-            u32 q = index % DOWN, column = index / DOWN, row = q * L;
-            if (row < rows_here && column < columns_here) {
-                T* to = out + column * out_pitch + row;
-                u32 from = place(column, q);
-                if (row + L <= rows_here) {
-                    __stcs(reinterpret_cast<uint4*>(to), shared[from]);
-                } else {
+    for (u32 k = 0; k < SQUARES * L; ++k) {
+        u32 index = threadIdx.x + k * S::THREADS;
+        u32 q = index % DOWN, column = index / DOWN, row = q * L;
+        if (row < rows_here && column < columns_here) {
+            T* to = out + column * out_pitch + row;
+            u32 from = place(column, q);
+            if (row + L <= rows_here) {
+                __stcs(reinterpret_cast<uint4*>(to), shared[from]);
+            } else {
 #pragma unroll 1
-                    for (u32 lane = 0; row + lane < rows_here; ++lane) {
-                        to[lane] = elements[from * L + lane];
-                    }
+                for (u32 lane = 0; row + lane < rows_here; ++lane) {
+                    to[lane] = elements[from * L + lane];
                 }
             }
         }
-    } else {
-        // Neighbouring threads take neighbouring elements: each access of a warp is contiguous.
-#pragma unroll 4
-        for (u32 index = threadIdx.x; index < S::COLUMNS * S::ROWS; index += S::THREADS) {
-            u32 row = index % S::ROWS, column = index / S::ROWS;
-            if (row < rows_here && column < columns_here) {
-                __stcs(out + column * out_pitch + row, elements[place(column, row / L) * L + row % L]);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Rows that start anywhere.
+//
+// Memory is written in sectors of 32 bytes. A block that wrote a rectangle would begin and end most of its pieces of the
+// output within a sector, of which a neighbour writes the rest. So each column of the tile is shifted up by up to REACH
+// rows, so that what it fills of a row of the output is whole sectors. The block loads REACH more rows for that.
+//
+//   a tile, its columns shifted           what it fills of rows of the output
+//           # .                           |sector|sector|
+//       . # # #                               |sector|sector|
+//       # # # #                                     |sector|sector|
+//       # # . #                               |sector|sector|
+//       # .
+//
+// A row of the input is loaded as the packets at multiples of 16 bytes that the tile has a part of. It may begin
+// anywhere in the first of them: so many packets serve a tile that is one packet narrower. The elements go to shared
+// memory one by one, each to its column, and the packets of the output are gathered from there.
+//
+// Columns are an odd number of words apart in shared memory, or of elements where those are larger. So 32 neighbouring
+// columns lie in 32 different banks; but the lanes of a warp put elements that are L columns apart. Therefore lanes begin
+// with different elements of their packets: of 4 bytes, lane i takes the four in turn from element i / 8 on. When packets
+// are gathered, neighbouring lanes read words that are four apart, and take turns in the same way. Rows that begin
+// differently may still meet in a bank, if elements are so small that a warp loads two rows at once.
+
+constexpr u32 SECTOR = 32;
+
+// ROWS: that each column of a tile has. PACKETS: of each row that is loaded.
+template <u32 SIZE>
+struct ShiftedShape;
+template <>
+struct ShiftedShape<1> {
+    static constexpr u32 ROWS = 128, PACKETS = 16, THREADS = 512;
+};
+template <>
+struct ShiftedShape<2> {
+    static constexpr u32 ROWS = 128, PACKETS = 16, THREADS = 512;
+};
+template <>
+struct ShiftedShape<4> {
+    static constexpr u32 ROWS = 64, PACKETS = 32, THREADS = 512;
+};
+template <>
+struct ShiftedShape<8> {
+    static constexpr u32 ROWS = 64, PACKETS = 32, THREADS = 512;
+};
+template <>
+struct ShiftedShape<16> {
+    static constexpr u32 ROWS = 32, PACKETS = 32, THREADS = 256;
+};
+
+// What shared memory is read in: words, or elements where those are larger. A packet has PER_PACKET of them, of so many
+// WORDS, and one has ELEMENTS elements.
+template <class T>
+struct Unit {
+    using type = T;
+};
+template <>
+struct Unit<u8> {
+    using type = u32;
+};
+template <>
+struct Unit<u16> {
+    using type = u32;
+};
+template <class T>
+struct Units {
+    using type = typename Unit<T>::type;
+    static constexpr u32 PER_PACKET = 16 / sizeof(type), WORDS = sizeof(type) / 4, ELEMENTS = sizeof(type) / sizeof(T);
+};
+
+template <class T>
+struct ShiftedTile : ShiftedShape<sizeof(T)> {
+    using Base = ShiftedShape<sizeof(T)>;
+    static constexpr u32 L = LANES<T>, ALIGNMENT = SECTOR / sizeof(T), REACH = ALIGNMENT - 1;
+    static constexpr u32 COLUMNS = (Base::PACKETS * L - (L - 1)) / L * L;
+    // In whole units: the last one is read to its end.
+    static constexpr u32 UNITS = (Base::ROWS + REACH + (Units<T>::ELEMENTS - 1)) / Units<T>::ELEMENTS;
+    static constexpr u32 LOADED = UNITS * Units<T>::ELEMENTS;
+    static constexpr u32 PITCH = (UNITS | 1) * Units<T>::ELEMENTS;
+    static_assert(Base::ROWS % ALIGNMENT == 0 && Base::ROWS / L % 8 == 0, "columns of all tiles shift alike; see above");
+};
+
+// How many elements past a multiple of N elements in memory a row begins. `first` is where row 0 does.
+template <u32 N, class T>
+__device__ inline u32 past_multiple(const T* first, u64 pitch, u64 row) {
+    u32 in_elements = static_cast<u32>(reinterpret_cast<u64>(first) / sizeof(T));
+    return (in_elements + static_cast<u32>(row) * static_cast<u32>(pitch)) % N;
+}
+
+// The words from word n % 4 on, in a ring.
+__device__ inline Words rotated(const Words& w, u32 n) {
+    Words by_one, by_all;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+        by_one.word[k] = n & 1 ? w.word[(k + 1) % 4] : w.word[k];
+    }
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+        by_all.word[k] = n & 2 ? by_one.word[(k + 2) % 4] : by_one.word[k];
+    }
+    return by_all;
+}
+
+// The packet of a row whose elements are `row[0]` to `row[columns - 1]`, from element `first` on, which may lie before
+// the row. Lanes outside the row are zero: what lies there may be another's, or nobody's.
+template <class T>
+__device__ inline Words load_within(const T* row, u64 columns, i64 first) {
+    constexpr i64 L = LANES<T>;
+    const T* from = row + first;
+    i64 end = static_cast<i64>(columns);
+    if (first >= 0 && first + L <= end) {
+        return words(*reinterpret_cast<const uint4*>(from));
+    }
+    Words packet = {};
+#pragma unroll
+    for (u32 lane = 0; lane < L; ++lane) {
+        if (first + lane >= 0 && first + lane < end) {
+            put(packet, lane, from[lane]);
+        }
+    }
+    return packet;
+}
+
+// Lays a packet across columns of a tile, of which its first element goes to number `column`; it may be below zero.
+template <class T>
+__device__ inline void scatter(T* row_of_tile, i32 column, const Words& packet) {
+    using S = ShiftedTile<T>;
+    constexpr u32 UNITS = Units<T>::PER_PACKET, ELEMENTS = Units<T>::ELEMENTS;
+    u32 first_unit = threadIdx.x / 8 % UNITS, first_element = threadIdx.x / (8 / ELEMENTS) % ELEMENTS;
+    // A number below zero becomes one past the last.
+    u32 first = static_cast<u32>(column);
+    Words turned = rotated(packet, first_unit * Units<T>::WORDS);
+#pragma unroll
+    for (u32 k = 0; k < UNITS; ++k) {
+#pragma unroll
+        for (u32 e = 0; e < ELEMENTS; ++e) {
+            u32 element = (e + first_element) % ELEMENTS;
+            u32 to = first + (k + first_unit) % UNITS * ELEMENTS + element;
+            if (to < S::COLUMNS) {
+                row_of_tile[to * S::PITCH] = take<T>(turned, k * ELEMENTS + element);
+            }
+        }
+    }
+}
+
+// The packet of the L elements from `index` on.
+template <class T>
+__device__ inline Words gather(const T* tile, u32 index) {
+    using U = Units<T>;
+    const auto* units = reinterpret_cast<const typename U::type*>(tile) + index / U::ELEMENTS;
+    u32 first_unit = (threadIdx.x / 8 - index / U::ELEMENTS) % U::PER_PACKET;
+    Words turned = {};
+#pragma unroll
+    for (u32 k = 0; k < U::PER_PACKET; ++k) {
+        put(turned, k, units[(k + first_unit) % U::PER_PACKET]);
+    }
+    Words packet = rotated(turned, (U::PER_PACKET - first_unit) * U::WORDS);
+    if constexpr (U::ELEMENTS > 1) {
+        // Elements before `index` are shifted out of each word, and those of the next one in.
+        u32 before = index % U::ELEMENTS;
+        u32 last = before == 0 ? 0 : units[U::PER_PACKET];
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) {
+            u32 next = k < 3 ? packet.word[k + 1] : last;
+            packet.word[k] = __funnelshift_r(packet.word[k], next, before * sizeof(T) * 8);
+        }
+    }
+    return packet;
+}
+
+template <class T>
+__device__ inline void packets_shifted(MATRICES) {
+    using S = ShiftedTile<T>;
+    constexpr u32 L = LANES<T>;
+    constexpr u32 STEP = S::THREADS / S::PACKETS;  // rows that are loaded at once
+    constexpr u32 ROUNDS = (S::LOADED + STEP - 1) / STEP;
+    constexpr u32 DOWN = S::ROWS / L;  // packets of a row of the output's tile
+    constexpr u32 STORES = (S::COLUMNS * DOWN + S::THREADS - 1) / S::THREADS;
+    __shared__ __align__(16) T tile[S::COLUMNS * S::PITCH];
+
+    // The last elements of a column may lie in the tile below, whose columns are shifted up to them.
+    Corner corner = corner_downwards<S>(rows + S::REACH);
+    u32 columns_here = static_cast<u32>(min(columns - corner.column, u64{S::COLUMNS}));
+
+    // All loads come before the first use. They stay in the caches: REACH rows are another block's too.
+    u32 x = threadIdx.x % S::PACKETS * L, first_y = threadIdx.x / S::PACKETS;
+    // A row before the first one gets a number larger than any.
+    auto row_of = [&](u32 y) { return corner.row + y - S::REACH; };
+    // The first column of the thread's packet, from that of the tile on.
+    auto column_of_packet = [&](u32 y) {
+        return static_cast<i32>(x - past_multiple<L>(in + corner.column, in_pitch, row_of(y)));
+    };
+    Words packet[ROUNDS] = {};
+#pragma unroll
+    for (u32 k = 0; k < ROUNDS; ++k) {
+        u32 y = first_y + k * STEP;
+        i32 column = column_of_packet(y);
+        if (y < S::LOADED && row_of(y) < rows && column < static_cast<i32>(columns_here)) {
+            packet[k] = load_within(in + row_of(y) * in_pitch, columns, static_cast<i64>(corner.column) + column);
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < ROUNDS; ++k) {
+        u32 y = first_y + k * STEP;
+        i32 column = column_of_packet(y);
+        // Units are read whole: where they have several elements, rows that are not there are zero.
+        bool wanted = Units<T>::ELEMENTS > 1 || row_of(y) < rows;
+        if (y < S::LOADED && wanted && column < static_cast<i32>(columns_here)) {
+            scatter(tile + y, column, packet[k]);
+        }
+    }
+    __syncthreads();
+
+    out += corner.column * out_pitch + corner.row;
+#pragma unroll
+    for (u32 k = 0; k < STORES; ++k) {
+        u32 index = threadIdx.x + k * S::THREADS;
+        u32 column = index / DOWN;
+        if (column < columns_here) {
+            i32 y = static_cast<i32>(index % DOWN * L - past_multiple<S::ALIGNMENT>(out, out_pitch, column));
+            T* to = out + column * out_pitch + y;
+            u32 from = column * S::PITCH + S::REACH + y;
+            u64 row = corner.row + y;
+            if (row < rows && row + L <= rows) {
+                __stcs(reinterpret_cast<uint4*>(to), vector(gather(tile, from)));
+            } else {
+#pragma unroll 1
+                for (u32 lane = 0; lane < L; ++lane) {
+                    if (row + lane < rows) {
+                        to[lane] = tile[from + lane];
+                    }
+                }
             }
         }
     }
@@ -309,3 +531,4 @@ INSTANTIATE_SIZES(tile, __launch_bounds__(TILE* WARPS), (MATRICES), (ARGUMENTS))
 INSTANTIATE_SIZES(padded, __launch_bounds__(TILE* WARPS), (MATRICES), (ARGUMENTS))
 INSTANTIATE_SIZES(swizzled, __launch_bounds__(TILE* WARPS), (MATRICES), (ARGUMENTS))
 INSTANTIATE_SIZES(packets, __launch_bounds__(Shape<sizeof(T)>::THREADS), (MATRICES), (ARGUMENTS))
+INSTANTIATE_SIZES(packets_shifted, __launch_bounds__(ShiftedShape<sizeof(T)>::THREADS), (MATRICES), (ARGUMENTS))

@@ -222,15 +222,15 @@ fn plans_past_32_bits() {
     let stream = Device::open("sim").unwrap().stream().unwrap();
     for variant in Variant::ALL {
         let transpose = Transpose::<f32>::with_variant(&stream, variant).unwrap();
-        let side = if variant == Variant::Packets { 64 } else { 32u64 };
+        let (tile_rows, tile_columns) = if variant == Variant::Packets { (128, 64) } else { (32, 32u64) };
         for (rows, columns) in
             [(1 << 16, 1 << 17), ((1 << 33) + 5, 3), (3, (1 << 34) + 1), ((1 << 17) + 1, (1 << 18) - 1)]
         {
             let config = transpose.plan(rows, columns).unwrap();
             assert_eq!(config.grid[1..], [1, 1]);
-            assert_eq!(config.blocks(), rows.div_ceil(side) * columns.div_ceil(side), "{variant}");
+            assert_eq!(config.blocks(), rows.div_ceil(tile_rows) * columns.div_ceil(tile_columns), "{variant}");
         }
-        for (rows, columns) in [(u64::MAX, u64::MAX), (1 << 40, 1), (1 << 23, 1 << 23)] {
+        for (rows, columns) in [(u64::MAX, u64::MAX), (1 << 40, 1), (1 << 24, 1 << 24)] {
             assert!(matches!(transpose.plan(rows, columns), Err(Error::TooLarge { .. })), "{variant} {rows}");
         }
         assert_eq!(transpose.plan(u64::MAX, 0).unwrap().blocks(), 0);
