@@ -361,22 +361,17 @@ struct Units {
 
 template <class T>
 struct ShiftedTile : ShiftedShape<sizeof(T)> {
-    using Base = ShiftedShape<sizeof(T)>;
+    using Shape = ShiftedShape<sizeof(T)>;
     static constexpr u32 L = LANES<T>, ALIGNMENT = SECTOR / sizeof(T), REACH = ALIGNMENT - 1;
-    static constexpr u32 COLUMNS = (Base::PACKETS * L - (L - 1)) / L * L;
+    static constexpr u32 COLUMNS = (Shape::PACKETS * L - (L - 1)) / L * L;
+    // Packets are put into shared memory whole: there is room for BEFORE columns before those of the tile, and for more
+    // behind them.
+    static constexpr u32 BEFORE = L - 1, STORED = BEFORE + Shape::PACKETS * L;
     // In whole units: the last one is read to its end.
-    static constexpr u32 UNITS = (Base::ROWS + REACH + (Units<T>::ELEMENTS - 1)) / Units<T>::ELEMENTS;
+    static constexpr u32 UNITS = (Shape::ROWS + REACH + (Units<T>::ELEMENTS - 1)) / Units<T>::ELEMENTS;
     static constexpr u32 LOADED = UNITS * Units<T>::ELEMENTS;
     static constexpr u32 PITCH = (UNITS | 1) * Units<T>::ELEMENTS;
-    static_assert(Base::ROWS % ALIGNMENT == 0 && Base::ROWS / L % 8 == 0, "columns of all tiles shift alike; see above");
 };
-
-// How many elements past a multiple of N elements in memory a row begins. `first` is where row 0 does.
-template <u32 N, class T>
-__device__ inline u32 past_multiple(const T* first, u64 pitch, u64 row) {
-    u32 in_elements = static_cast<u32>(reinterpret_cast<u64>(first) / sizeof(T));
-    return (in_elements + static_cast<u32>(row) * static_cast<u32>(pitch)) % N;
-}
 
 // The words from word n % 4 on, in a ring.
 __device__ inline Words rotated(const Words& w, u32 n) {
@@ -392,54 +387,52 @@ __device__ inline Words rotated(const Words& w, u32 n) {
     return by_all;
 }
 
-// The packet of a row whose elements are `row[0]` to `row[columns - 1]`, from element `first` on, which may lie before
-// the row. Lanes outside the row are zero: what lies there may be another's, or nobody's.
+// How far it is from an element on to the next one at a multiple of N elements in memory.
+template <u32 N, class T>
+__device__ inline u32 to_multiple(const T* matrix, u64 element) {
+    return (0 - static_cast<u32>(reinterpret_cast<u64>(matrix) / sizeof(T)) - static_cast<u32>(element)) % N;
+}
+
+// The packet of row[first] and what follows. Elements before row[low] and from row[high] on may be another's, or nobody's:
+// they are not read, but zero.
 template <class T>
-__device__ inline Words load_within(const T* row, u64 columns, i64 first) {
-    constexpr i64 L = LANES<T>;
-    const T* from = row + first;
-    i64 end = static_cast<i64>(columns);
-    if (first >= 0 && first + L <= end) {
-        return words(*reinterpret_cast<const uint4*>(from));
+__device__ inline Words load_within(const T* row, u32 first, u32 low, u32 high) {
+    constexpr u32 L = LANES<T>;
+    if (low <= first && first + L <= high) {
+        return words(*reinterpret_cast<const uint4*>(row + first));
     }
     Words packet = {};
 #pragma unroll
     for (u32 lane = 0; lane < L; ++lane) {
-        if (first + lane >= 0 && first + lane < end) {
-            put(packet, lane, from[lane]);
+        if (low <= first + lane && first + lane < high) {
+            put(packet, lane, row[first + lane]);
         }
     }
     return packet;
 }
 
-// Lays a packet across columns of a tile, of which its first element goes to number `column`; it may be below zero.
+// Puts the elements of a packet to where the first one belongs, and one, two, ... columns on.
 template <class T>
-__device__ inline void scatter(T* row_of_tile, i32 column, const Words& packet) {
-    using S = ShiftedTile<T>;
-    constexpr u32 UNITS = Units<T>::PER_PACKET, ELEMENTS = Units<T>::ELEMENTS;
-    u32 first_unit = threadIdx.x / 8 % UNITS, first_element = threadIdx.x / (8 / ELEMENTS) % ELEMENTS;
-    // A number below zero becomes one past the last.
-    u32 first = static_cast<u32>(column);
-    Words turned = rotated(packet, first_unit * Units<T>::WORDS);
+__device__ inline void scatter(T* to, const Words& packet) {
+    using U = Units<T>;
+    u32 first_unit = threadIdx.x / 8 % U::PER_PACKET;
+    u32 first_element = threadIdx.x / (8 / U::ELEMENTS) % U::ELEMENTS;
+    Words turned = rotated(packet, first_unit * U::WORDS);
 #pragma unroll
-    for (u32 k = 0; k < UNITS; ++k) {
+    for (u32 k = 0; k < U::PER_PACKET; ++k) {
+        u32 unit = (k + first_unit) % U::PER_PACKET;
 #pragma unroll
-        for (u32 e = 0; e < ELEMENTS; ++e) {
-            u32 element = (e + first_element) % ELEMENTS;
-            u32 to = first + (k + first_unit) % UNITS * ELEMENTS + element;
-            if (to < S::COLUMNS) {
-                row_of_tile[to * S::PITCH] = take<T>(turned, k * ELEMENTS + element);
-            }
+        for (u32 e = 0; e < U::ELEMENTS; ++e) {
+            u32 element = (e + first_element) % U::ELEMENTS;
+            to[(unit * U::ELEMENTS + element) * ShiftedTile<T>::PITCH] = take<T>(turned, k * U::ELEMENTS + element);
         }
     }
 }
 
-// The packet of the L elements from `index` on.
+// The packet of elements from `before` past the first one of a unit on. `first_unit` is the one to begin with.
 template <class T>
-__device__ inline Words gather(const T* tile, u32 index) {
+__device__ inline Words gather(const typename Units<T>::type* units, u32 first_unit, u32 before) {
     using U = Units<T>;
-    const auto* units = reinterpret_cast<const typename U::type*>(tile) + index / U::ELEMENTS;
-    u32 first_unit = (threadIdx.x / 8 - index / U::ELEMENTS) % U::PER_PACKET;
     Words turned = {};
 #pragma unroll
     for (u32 k = 0; k < U::PER_PACKET; ++k) {
@@ -447,8 +440,7 @@ __device__ inline Words gather(const T* tile, u32 index) {
     }
     Words packet = rotated(turned, (U::PER_PACKET - first_unit) * U::WORDS);
     if constexpr (U::ELEMENTS > 1) {
-        // Elements before `index` are shifted out of each word, and those of the next one in.
-        u32 before = index % U::ELEMENTS;
+        // The elements before are shifted out of each word, and those of the next word in.
         u32 last = before == 0 ? 0 : units[U::PER_PACKET];
 #pragma unroll
         for (u32 k = 0; k < 4; ++k) {
@@ -462,66 +454,80 @@ __device__ inline Words gather(const T* tile, u32 index) {
 template <class T>
 __device__ inline void packets_shifted(MATRICES) {
     using S = ShiftedTile<T>;
+    using U = Units<T>;
     constexpr u32 L = LANES<T>;
-    constexpr u32 STEP = S::THREADS / S::PACKETS;  // rows that are loaded at once
-    constexpr u32 ROUNDS = (S::LOADED + STEP - 1) / STEP;
-    constexpr u32 DOWN = S::ROWS / L;  // packets of a row of the output's tile
-    constexpr u32 STORES = (S::COLUMNS * DOWN + S::THREADS - 1) / S::THREADS;
-    __shared__ __align__(16) T tile[S::COLUMNS * S::PITCH];
+    __shared__ __align__(16) T tile[S::STORED * S::PITCH];
 
-    // The last elements of a column may lie in the tile below, whose columns are shifted up to them.
+    // What the last tile of a column is shifted up by is left to one more. From here on, x counts the columns that are
+    // stored, from BEFORE before those of the tile on, and y the rows that are loaded, from REACH above.
     Corner corner = corner_downwards<S>(rows + S::REACH);
-    u32 columns_here = static_cast<u32>(min(columns - corner.column, u64{S::COLUMNS}));
+    u64 first_column = corner.column - S::BEFORE, first_row = corner.row - S::REACH;
+    u32 end_x = static_cast<u32>(min(columns - first_column, u64{S::BEFORE + S::COLUMNS}));
 
-    // All loads come before the first use. They stay in the caches: REACH rows are another block's too.
-    u32 x = threadIdx.x % S::PACKETS * L, first_y = threadIdx.x / S::PACKETS;
-    // A row before the first one gets a number larger than any.
-    auto row_of = [&](u32 y) { return corner.row + y - S::REACH; };
-    // The first column of the thread's packet, from that of the tile on.
-    auto column_of_packet = [&](u32 y) {
-        return static_cast<i32>(x - past_multiple<L>(in + corner.column, in_pitch, row_of(y)));
-    };
-    Words packet[ROUNDS] = {};
+    // Each thread loads a packet of one row, then goes on to the row that is LOAD_STEP below. All loads come before the
+    // first use. They stay in the caches: another block loads REACH of the rows, too.
+    constexpr u32 LOAD_STEP = S::THREADS / S::PACKETS, LOADS = (S::LOADED + LOAD_STEP - 1) / LOAD_STEP;
+    // What there is of the rows and columns.
+    u32 top = corner.row == 0 ? S::REACH : 0, bottom = static_cast<u32>(min(rows - first_row, u64{S::LOADED}));
+    u32 left = corner.column == 0 ? S::BEFORE : 0, right = static_cast<u32>(min(columns - first_column, u64{S::STORED}));
+    u32 load_y = threadIdx.x / S::PACKETS;
+    u64 from = (first_row + load_y) * in_pitch + first_column;
+    Words packet[LOADS] = {};
+    u32 load_x[LOADS];
 #pragma unroll
-    for (u32 k = 0; k < ROUNDS; ++k) {
-        u32 y = first_y + k * STEP;
-        i32 column = column_of_packet(y);
-        if (y < S::LOADED && row_of(y) < rows && column < static_cast<i32>(columns_here)) {
-            packet[k] = load_within(in + row_of(y) * in_pitch, columns, static_cast<i64>(corner.column) + column);
+    for (u32 k = 0; k < LOADS; ++k) {
+        u32 y = load_y + k * LOAD_STEP;
+        load_x[k] = to_multiple<L>(in, from) + threadIdx.x % S::PACKETS * L;
+        if (top <= y && y < bottom && load_x[k] < end_x) {
+            packet[k] = load_within(in + from, load_x[k], left, right);
         }
+        from += LOAD_STEP * in_pitch;
     }
 #pragma unroll
-    for (u32 k = 0; k < ROUNDS; ++k) {
-        u32 y = first_y + k * STEP;
-        i32 column = column_of_packet(y);
+    for (u32 k = 0; k < LOADS; ++k) {
+        u32 y = load_y + k * LOAD_STEP;
         // Units are read whole: where they have several elements, rows that are not there are zero.
-        bool wanted = Units<T>::ELEMENTS > 1 || row_of(y) < rows;
-        if (y < S::LOADED && wanted && column < static_cast<i32>(columns_here)) {
-            scatter(tile + y, column, packet[k]);
+        bool wanted = U::ELEMENTS > 1 ? y < S::LOADED : top <= y && y < bottom;
+        if (wanted && load_x[k] < end_x) {
+            scatter(tile + load_x[k] * S::PITCH + y, packet[k]);
         }
     }
     __syncthreads();
 
-    out += corner.column * out_pitch + corner.row;
+    // Each thread stores a packet of one row of the output, then goes on to the row that is STORE_STEP below, which
+    // begins as the first one does.
+    constexpr u32 DOWN = S::ROWS / L, STORE_STEP = S::THREADS / DOWN;
+    constexpr u32 STORES = (S::COLUMNS + STORE_STEP - 1) / STORE_STEP;
+    static_assert(S::ROWS % S::ALIGNMENT == 0 && STORE_STEP % S::ALIGNMENT == 0, "columns are shifted alike");
+    static_assert(DOWN % 8 == 0, "eight lanes gather from one column");
+    u32 x = S::BEFORE + threadIdx.x / DOWN;
+    u64 to = (first_column + x) * out_pitch + first_row;
+    u32 y = to_multiple<S::ALIGNMENT>(out, to) + threadIdx.x % DOWN * L;
+    to += y;
+    u32 index = x * S::PITCH + y;
+    // Rows above the first one have numbers larger than any.
+    u64 row = first_row + y;
+    if (row < rows && row + L <= rows) {
+        const auto* units = reinterpret_cast<const typename U::type*>(tile) + index / U::ELEMENTS;
+        u32 first_unit = (threadIdx.x / 8 - index / U::ELEMENTS) % U::PER_PACKET;
 #pragma unroll
-    for (u32 k = 0; k < STORES; ++k) {
-        u32 index = threadIdx.x + k * S::THREADS;
-        u32 column = index / DOWN;
-        if (column < columns_here) {
-            i32 y = static_cast<i32>(index % DOWN * L - past_multiple<S::ALIGNMENT>(out, out_pitch, column));
-            T* to = out + column * out_pitch + y;
-            u32 from = column * S::PITCH + S::REACH + y;
-            u64 row = corner.row + y;
-            if (row < rows && row + L <= rows) {
-                __stcs(reinterpret_cast<uint4*>(to), vector(gather(tile, from)));
-            } else {
+        for (u32 k = 0; k < STORES; ++k) {
+            if (x + k * STORE_STEP < end_x) {
+                Words gathered = gather<T>(units + k * (STORE_STEP * S::PITCH / U::ELEMENTS), first_unit, index % U::ELEMENTS);
+                __stcs(reinterpret_cast<uint4*>(out + to), vector(gathered));
+            }
+            to += STORE_STEP * out_pitch;
+        }
+    } else {
+        for (; x < end_x; x += STORE_STEP) {
 #pragma unroll 1
-                for (u32 lane = 0; lane < L; ++lane) {
-                    if (row + lane < rows) {
-                        to[lane] = tile[from + lane];
-                    }
+            for (u32 lane = 0; lane < L; ++lane) {
+                if (row + lane < rows) {
+                    out[to + lane] = tile[index + lane];
                 }
             }
+            index += STORE_STEP * S::PITCH;
+            to += STORE_STEP * out_pitch;
         }
     }
 }

@@ -6,15 +6,21 @@ use kernels_common::device::Device;
 use kernels_common::memory::{Matrix, MatrixMut};
 use transpose_padding::{Transpose, Variant};
 
-/// What the simulator counts for one transpose of an n × n matrix.
-fn counters<T: Pod>(variant: Variant, n: usize) -> Counters {
+/// What the simulator counts for one transpose of a dense matrix.
+fn counters_of<T: Pod>(variant: Variant, rows: usize, columns: usize) -> Counters {
     let device = Device::open("sim").unwrap();
     let stream = device.stream().unwrap();
-    let x = stream.alloc_zeros::<T>(n * n).unwrap();
-    let mut z = stream.alloc_zeros::<T>(n * n).unwrap();
+    let x = stream.alloc_zeros::<T>(rows * columns).unwrap();
+    let mut z = stream.alloc_zeros::<T>(rows * columns).unwrap();
     let transpose = Transpose::<T>::with_variant(&stream, variant).unwrap();
-    transpose.enqueue(Matrix::new(&x, n, n).unwrap(), MatrixMut::new(&mut z, n, n).unwrap()).unwrap();
+    let from = Matrix::new(&x, rows, columns).unwrap();
+    transpose.enqueue(from, MatrixMut::new(&mut z, columns, rows).unwrap()).unwrap();
     device.take_counters().unwrap()
+}
+
+/// For an n × n matrix.
+fn counters<T: Pod>(variant: Variant, n: usize) -> Counters {
+    counters_of::<T>(variant, n, n)
 }
 
 /// Wavefronts of shared loads and of shared stores, and sectors of global loads and of global stores, each per request.
@@ -60,4 +66,16 @@ fn bank_conflicts_depend_on_the_size_of_the_elements() {
     assert_eq!(of(Variant::Packets), [4.0; 5]);
     let stores = per_request(&counters::<u8>(Variant::Packets, 256))[1];
     assert_eq!(stores, Some(4.0));
+}
+
+/// Rows of the input and of the output that all begin differently, past packets and sectors.
+#[test]
+fn rows_that_start_anywhere_are_moved_in_packets() {
+    fn of<T: Pod>() -> [f64; 4] {
+        let (rows, columns) = (1021, 1003);
+        let counters = counters_of::<T>(Variant::Packets, rows, columns);
+        println!("{} {counters:?}", size_of::<T>());
+        per_request(&counters).map(Option::unwrap)
+    }
+    println!("{:?} {:?} {:?} {:?} {:?}", of::<u8>(), of::<u16>(), of::<u32>(), of::<u64>(), of::<u128>());
 }

@@ -5,6 +5,7 @@ use kernels_common::Counters;
 use kernels_common::device::Device;
 use kernels_common::error::Error;
 use kernels_common::memory::{Matrix, MatrixMut};
+use kernels_common::stream::Stream;
 use kernels_common::testing::devices;
 use proptest::prelude::*;
 use transpose_padding::{Transpose, Variant};
@@ -103,7 +104,7 @@ fn sides() -> impl Strategy<Value = usize> {
 /// Rows that packets can be moved from and to whole, and rows that start anywhere.
 fn layouts() -> impl Strategy<Value = Layout> {
     let aligned = (0usize..3, 0usize..20).prop_map(|(packets, gap)| (16 * packets, gap, 16));
-    let any = (0usize..20, 0usize..20, 1usize..5);
+    let any = (0usize..40, 0usize..40, 1usize..5);
     prop_oneof![aligned, any].prop_map(|(offset, gap, multiple)| Layout { offset, gap, multiple })
 }
 
@@ -135,6 +136,90 @@ fn edges_of_tiles() {
                 check_every_size(device, variant, Case::dense(rows, columns)).unwrap();
             }
             check::<u32>(device, variant, Case::dense(462, 1024)).unwrap();
+        }
+    }
+}
+
+/// Elements past a multiple of 32 bytes that a row can begin, and from row to row: all of them, on both sides. The
+/// matrix has more rows than a tile, so that its columns end in one tile and go on in the next.
+#[test]
+fn rows_that_begin_anywhere() {
+    fn check_all<T: Pod + PartialEq>(device: &Device) {
+        let positions = 32 / size_of::<T>();
+        for offset in 0..positions {
+            for gap in 0..positions {
+                let input = Layout { offset, gap, multiple: 1 };
+                // Each pair on one side meets another one on the other side.
+                let output = Layout { offset: gap, gap: (offset + 1) % positions, multiple: 1 };
+                let (rows, columns) = (131 + offset % 3, 2 * positions + 1);
+                check::<T>(device, Variant::Packets, Case { rows, columns, input, output }).unwrap();
+            }
+        }
+    }
+    for device in devices() {
+        check_all::<u8>(device);
+        check_all::<u16>(device);
+        check_all::<u32>(device);
+        check_all::<u64>(device);
+        check_all::<u128>(device);
+    }
+}
+
+/// Sides at the edges of the tiles of packets, for rows that begin at sectors and for others.
+#[test]
+fn edges_of_tiles_of_packets() {
+    fn check_edges<T: Pod + PartialEq>(device: &Device, shifted: [usize; 2], aligned: [usize; 2]) {
+        let reach = 32 / size_of::<T>() - 1;
+        for [tile_rows, tile_columns] in [shifted, aligned] {
+            for rows in [tile_rows - reach, tile_rows - reach + 1, tile_rows - 1, tile_rows, tile_rows + 1] {
+                for columns in [tile_columns - 1, tile_columns, tile_columns + 1, 2 * tile_columns + 1] {
+                    let sectors = Layout { offset: 0, gap: 0, multiple: 32 };
+                    let any = Layout { offset: 3, gap: 1, multiple: 1 };
+                    for (input, output) in [(sectors, sectors), (any, sectors), (sectors, any), (any, any)] {
+                        check::<T>(device, Variant::Packets, Case { rows, columns, input, output }).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    for device in devices() {
+        check_edges::<u8>(device, [128, 240], [128, 128]);
+        check_edges::<u16>(device, [128, 120], [128, 64]);
+        check_edges::<u32>(device, [64, 124], [128, 64]);
+        check_edges::<u64>(device, [64, 62], [64, 32]);
+        check_edges::<u128>(device, [32, 32], [32, 32]);
+    }
+}
+
+/// What lies before, between and behind the rows of the input was never written, which the simulator would object to if
+/// it were read.
+#[test]
+fn nothing_beside_the_rows_is_read() {
+    fn check_beside<T: Pod + PartialEq>(stream: &Stream, variant: Variant, offset: usize, gap: usize) {
+        let (rows, columns) = (35, 150);
+        let pitch = columns + gap;
+        let x = pattern::<T>(rows * columns, 1);
+        let mut dx = stream.alloc_uninit::<T>(offset + rows * pitch).unwrap();
+        for (row, values) in x.chunks(columns).enumerate() {
+            let start = offset + row * pitch;
+            dx.slice_mut(start..start + columns).unwrap().copy_from(values).unwrap();
+        }
+        let mut dz = stream.alloc_uninit::<T>(rows * columns).unwrap();
+        let from = Matrix::with_pitch(dx.slice(offset..).unwrap(), rows, columns, pitch).unwrap();
+        let to = MatrixMut::new(&mut dz, columns, rows).unwrap();
+        Transpose::<T>::with_variant(stream, variant).unwrap().enqueue(from, to).unwrap();
+        let z = dz.download().unwrap();
+        let right = (0..rows * columns).all(|index| z[index % columns * rows + index / columns] == x[index]);
+        assert!(right, "{variant}, {} bytes, offset {offset}, gap {gap}", size_of::<T>());
+    }
+    let stream = Device::open("sim").unwrap().stream().unwrap();
+    for variant in Variant::ALL {
+        for (offset, gap) in [(0, 0), (1, 0), (7, 3), (16, 10), (32, 42)] {
+            check_beside::<u8>(&stream, variant, offset, gap);
+            check_beside::<u16>(&stream, variant, offset, gap);
+            check_beside::<u32>(&stream, variant, offset, gap);
+            check_beside::<u64>(&stream, variant, offset, gap);
+            check_beside::<u128>(&stream, variant, offset, gap);
         }
     }
 }
