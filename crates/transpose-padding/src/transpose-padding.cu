@@ -393,24 +393,6 @@ __device__ inline u32 to_multiple(const T* matrix, u64 element) {
     return (0 - static_cast<u32>(reinterpret_cast<u64>(matrix) / sizeof(T)) - static_cast<u32>(element)) % N;
 }
 
-// The packet of row[first] and what follows. Elements before row[low] and from row[high] on may be another's, or nobody's:
-// they are not read, but zero.
-template <class T>
-__device__ inline Words load_within(const T* row, u32 first, u32 low, u32 high) {
-    constexpr u32 L = LANES<T>;
-    if (low <= first && first + L <= high) {
-        return words(*reinterpret_cast<const uint4*>(row + first));
-    }
-    Words packet = {};
-#pragma unroll
-    for (u32 lane = 0; lane < L; ++lane) {
-        if (low <= first + lane && first + lane < high) {
-            put(packet, lane, row[first + lane]);
-        }
-    }
-    return packet;
-}
-
 // Puts the elements of a packet to where the first one belongs, and one, two, ... columns on.
 template <class T>
 __device__ inline void scatter(T* to, const Words& packet) {
@@ -464,32 +446,44 @@ __device__ inline void packets_shifted(MATRICES) {
     u64 first_column = corner.column - S::BEFORE, first_row = corner.row - S::REACH;
     u32 end_x = static_cast<u32>(min(columns - first_column, u64{S::BEFORE + S::COLUMNS}));
 
-    // Each thread loads a packet of one row, then goes on to the row that is LOAD_STEP below. All loads come before the
-    // first use. They stay in the caches: another block loads REACH of the rows, too.
+    // Each thread loads a packet of one row, then goes on to the row that is LOAD_STEP below, which begins as the first
+    // one does. All loads come before the first use. They stay in the caches: another block loads REACH of the rows, too.
     constexpr u32 LOAD_STEP = S::THREADS / S::PACKETS, LOADS = (S::LOADED + LOAD_STEP - 1) / LOAD_STEP;
-    // What there is of the rows and columns.
-    u32 top = corner.row == 0 ? S::REACH : 0, bottom = static_cast<u32>(min(rows - first_row, u64{S::LOADED}));
-    u32 left = corner.column == 0 ? S::BEFORE : 0, right = static_cast<u32>(min(columns - first_column, u64{S::STORED}));
+    static_assert(LOAD_STEP % L == 0, "rows begin alike");
     u32 load_y = threadIdx.x / S::PACKETS;
     u64 from = (first_row + load_y) * in_pitch + first_column;
+    u32 load_x = to_multiple<L>(in, from) + threadIdx.x % S::PACKETS * L;
+    from += load_x;
+    // The rows and columns that there are. What is beside them may be another's, or nobody's, and is not read.
+    u32 top = corner.row == 0 ? S::REACH : 0, bottom = static_cast<u32>(min(rows - first_row, u64{S::LOADED}));
+    u32 left = corner.column == 0 ? S::BEFORE : 0, right = static_cast<u32>(min(columns - first_column, u64{S::STORED}));
+    auto has_row = [&](u32 k) { return top <= load_y + k * LOAD_STEP && load_y + k * LOAD_STEP < bottom; };
     Words packet[LOADS] = {};
-    u32 load_x[LOADS];
+    bool some = load_x < end_x, all = some && left <= load_x && load_x + L <= right;
 #pragma unroll
     for (u32 k = 0; k < LOADS; ++k) {
-        u32 y = load_y + k * LOAD_STEP;
-        load_x[k] = to_multiple<L>(in, from) + threadIdx.x % S::PACKETS * L;
-        if (top <= y && y < bottom && load_x[k] < end_x) {
-            packet[k] = load_within(in + from, load_x[k], left, right);
+        if (all && has_row(k)) {
+            packet[k] = words(*reinterpret_cast<const uint4*>(in + (from + k * LOAD_STEP * in_pitch)));
         }
-        from += LOAD_STEP * in_pitch;
     }
+    if (some && !all) {
+#pragma unroll
+        for (u32 k = 0; k < LOADS; ++k) {
+#pragma unroll
+            for (u32 lane = 0; lane < L; ++lane) {
+                if (has_row(k) && left <= load_x + lane && load_x + lane < right) {
+                    put(packet[k], lane, in[from + k * LOAD_STEP * in_pitch + lane]);
+                }
+            }
+        }
+    }
+    T* column = tile + load_x * S::PITCH + load_y;
 #pragma unroll
     for (u32 k = 0; k < LOADS; ++k) {
-        u32 y = load_y + k * LOAD_STEP;
         // Units are read whole: where they have several elements, rows that are not there are zero.
-        bool wanted = U::ELEMENTS > 1 ? y < S::LOADED : top <= y && y < bottom;
-        if (wanted && load_x[k] < end_x) {
-            scatter(tile + load_x[k] * S::PITCH + y, packet[k]);
+        bool wanted = U::ELEMENTS > 1 ? load_y + k * LOAD_STEP < S::LOADED : has_row(k);
+        if (some && wanted) {
+            scatter(column + k * LOAD_STEP, packet[k]);
         }
     }
     __syncthreads();
