@@ -457,32 +457,36 @@ __device__ inline void packets_shifted(MATRICES) {
     // The rows and columns that there are. What is beside them may be another's, or nobody's, and is not read.
     u32 top = corner.row == 0 ? S::REACH : 0, bottom = static_cast<u32>(min(rows - first_row, u64{S::LOADED}));
     u32 left = corner.column == 0 ? S::BEFORE : 0, right = static_cast<u32>(min(columns - first_column, u64{S::STORED}));
-    auto has_row = [&](u32 k) { return top <= load_y + k * LOAD_STEP && load_y + k * LOAD_STEP < bottom; };
+    auto has_row = [&](u32 y) { return top <= y && y < bottom; };
+    bool whole = left <= load_x && load_x + L <= right && load_x < end_x;
     Words packet[LOADS] = {};
-    bool some = load_x < end_x, all = some && left <= load_x && load_x + L <= right;
 #pragma unroll
     for (u32 k = 0; k < LOADS; ++k) {
-        if (all && has_row(k)) {
+        if (whole && has_row(load_y + k * LOAD_STEP)) {
             packet[k] = words(*reinterpret_cast<const uint4*>(in + (from + k * LOAD_STEP * in_pitch)));
         }
     }
-    if (some && !all) {
-#pragma unroll
-        for (u32 k = 0; k < LOADS; ++k) {
-#pragma unroll
-            for (u32 lane = 0; lane < L; ++lane) {
-                if (has_row(k) && left <= load_x + lane && load_x + lane < right) {
-                    put(packet[k], lane, in[from + k * LOAD_STEP * in_pitch + lane]);
-                }
+    // Meanwhile all threads move the elements of the packets that the ends of the matrix's rows cut through: less than L
+    // at either end.
+    if (L > 1 && (left > 0 || right < S::STORED)) {
+#pragma unroll 1
+        for (u32 index = threadIdx.x; index < S::LOADED * 2 * L; index += S::THREADS) {
+            u32 y = index / (2 * L), end = index % (2 * L);
+            u64 row_start = (first_row + y) * in_pitch + first_column;
+            u32 x = end < L ? left + end : right + L - 1 - end;
+            u32 packet_x = x - (x - to_multiple<L>(in, row_start)) % L;
+            bool cut = packet_x < left || packet_x + L > right, again = end >= L && x < left + L;
+            if (cut && !again && x < right) {
+                tile[x * S::PITCH + y] = has_row(y) ? in[row_start + x] : T{};
             }
         }
     }
     T* column = tile + load_x * S::PITCH + load_y;
 #pragma unroll
     for (u32 k = 0; k < LOADS; ++k) {
+        u32 y = load_y + k * LOAD_STEP;
         // Units are read whole: where they have several elements, rows that are not there are zero.
-        bool wanted = U::ELEMENTS > 1 ? load_y + k * LOAD_STEP < S::LOADED : has_row(k);
-        if (some && wanted) {
+        if (whole && (U::ELEMENTS > 1 ? y < S::LOADED : has_row(y))) {
             scatter(column + k * LOAD_STEP, packet[k]);
         }
     }
