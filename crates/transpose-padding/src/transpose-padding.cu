@@ -105,9 +105,9 @@ __device__ inline void swizzled(MATRICES) {
 // Packets of 16 bytes from end to end, of L = 16 / size elements each: every access to global memory has 16 bytes a
 // thread.
 
-// Blocks go down a column of tiles, then on to the next column. Those that run at the same time write pieces of the same
-// few rows of the output, one after the other, so that long stretches of memory are filled at once; across, or in bands,
-// is slower.
+// Blocks go down a column of tiles, then on to the next column. Those that run at the same time write pieces of the
+// same few rows of the output, one after the other, so that long stretches of memory are filled at once. Across, or in
+// bands, is slower.
 template <class S>
 __device__ inline Corner corner_downwards(u64 rows) {
     u32 down = static_cast<u32>((rows + (S::ROWS - 1)) / S::ROWS);
@@ -292,9 +292,9 @@ __device__ inline void packets(MATRICES) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Rows that start anywhere.
 //
-// Memory is written in sectors of 32 bytes. A block that wrote a rectangle would begin and end most of its pieces of the
-// output within a sector, of which a neighbour writes the rest. So each column of the tile is shifted up by up to REACH
-// rows, so that what it fills of a row of the output is whole sectors. The block loads REACH more rows for that.
+// Memory is written in sectors of 32 bytes. A block that wrote a rectangle would begin and end most of its pieces of
+// rows of the output within a sector, and leave the rest to a neighbour. So each column of the tile is shifted up by as
+// many rows as it takes for what it fills to be whole sectors, by REACH at most. The block loads REACH more rows.
 //
 //   a tile, its columns shifted           what it fills of rows of the output
 //           # .                           |sector|sector|
@@ -308,14 +308,14 @@ __device__ inline void packets(MATRICES) {
 // memory one by one, each to its column, and the packets of the output are gathered from there.
 //
 // Columns are an odd number of words apart in shared memory, or of elements where those are larger. So 32 neighbouring
-// columns lie in 32 different banks; but the lanes of a warp put elements that are L columns apart. Therefore lanes begin
-// with different elements of their packets: of 4 bytes, lane i takes the four in turn from element i / 8 on. When packets
-// are gathered, neighbouring lanes read words that are four apart, and take turns in the same way. Rows that begin
-// differently may still meet in a bank, if elements are so small that a warp loads two rows at once.
+// columns lie in 32 different banks; but lanes put elements that are L columns apart, and get words that are four
+// apart. Therefore each eight lanes begin with another word of their packets, and go round: lane i, for elements of 4
+// bytes, with element i / 8. Of smaller elements, a warp loads two rows at once, which may meet in a bank if they begin
+// differently.
 
 constexpr u32 SECTOR = 32;
 
-// ROWS: that each column of a tile has. PACKETS: of each row that is loaded.
+// ROWS: of each column of a tile. PACKETS: of each row that is loaded. THREADS: at most five packets each to load.
 template <u32 SIZE>
 struct ShiftedShape;
 template <>
@@ -339,8 +339,8 @@ struct ShiftedShape<16> {
     static constexpr u32 ROWS = 32, PACKETS = 32, THREADS = 256;
 };
 
-// What shared memory is read in: words, or elements where those are larger. A packet has PER_PACKET of them, of so many
-// WORDS, and one has ELEMENTS elements.
+// Units are what packets are gathered from: words, or elements where those are larger. A packet is PER_PACKET units; a
+// unit is WORDS words, and ELEMENTS elements.
 template <class T>
 struct Unit {
     using type = T;
@@ -447,7 +447,7 @@ __device__ inline void packets_shifted(MATRICES) {
     u32 end_x = static_cast<u32>(min(columns - first_column, u64{S::BEFORE + S::COLUMNS}));
 
     // Each thread loads a packet of one row, then goes on to the row that is LOAD_STEP below, which begins as the first
-    // one does. All loads come before the first use. They stay in the caches: another block loads REACH of the rows, too.
+    // one does. All loads come before the first use. They stay in the caches: other blocks load some of the rows, too.
     constexpr u32 LOAD_STEP = S::THREADS / S::PACKETS, LOADS = (S::LOADED + LOAD_STEP - 1) / LOAD_STEP;
     static_assert(LOAD_STEP % L == 0, "rows begin alike");
     u32 load_y = threadIdx.x / S::PACKETS;
@@ -455,8 +455,10 @@ __device__ inline void packets_shifted(MATRICES) {
     u32 load_x = to_multiple<L>(in, from) + threadIdx.x % S::PACKETS * L;
     from += load_x;
     // The rows and columns that there are. What is beside them may be another's, or nobody's, and is not read.
-    u32 top = corner.row == 0 ? S::REACH : 0, bottom = static_cast<u32>(min(rows - first_row, u64{S::LOADED}));
-    u32 left = corner.column == 0 ? S::BEFORE : 0, right = static_cast<u32>(min(columns - first_column, u64{S::STORED}));
+    u32 top = corner.row == 0 ? S::REACH : 0;
+    u32 bottom = static_cast<u32>(min(rows - first_row, u64{S::LOADED}));
+    u32 left = corner.column == 0 ? S::BEFORE : 0;
+    u32 right = static_cast<u32>(min(columns - first_column, u64{S::STORED}));
     auto has_row = [&](u32 y) { return top <= y && y < bottom; };
     bool whole = left <= load_x && load_x + L <= right && load_x < end_x;
     Words packet[LOADS] = {};
@@ -466,8 +468,8 @@ __device__ inline void packets_shifted(MATRICES) {
             packet[k] = words(*reinterpret_cast<const uint4*>(in + (from + k * LOAD_STEP * in_pitch)));
         }
     }
-    // Meanwhile all threads move the elements of the packets that the ends of the matrix's rows cut through: less than L
-    // at either end.
+    // Meanwhile all threads move what rows of the matrix have of packets that they begin or end within: less than L
+    // elements at either end.
     if (L > 1 && (left > 0 || right < S::STORED)) {
 #pragma unroll 1
         for (u32 index = threadIdx.x; index < S::LOADED * 2 * L; index += S::THREADS) {
@@ -475,8 +477,9 @@ __device__ inline void packets_shifted(MATRICES) {
             u64 row_start = (first_row + y) * in_pitch + first_column;
             u32 x = end < L ? left + end : right + L - 1 - end;
             u32 packet_x = x - (x - to_multiple<L>(in, row_start)) % L;
-            bool cut = packet_x < left || packet_x + L > right, again = end >= L && x < left + L;
-            if (cut && !again && x < right) {
+            bool cut = packet_x < left || packet_x + L > right;
+            bool counted_before = end >= L && x < left + L;
+            if (cut && x < right && !counted_before) {
                 tile[x * S::PITCH + y] = has_row(y) ? in[row_start + x] : T{};
             }
         }
@@ -511,9 +514,9 @@ __device__ inline void packets_shifted(MATRICES) {
 #pragma unroll
         for (u32 k = 0; k < STORES; ++k) {
             if (x + k * STORE_STEP < end_x) {
-                Words gathered = gather<T>(units + k * (STORE_STEP * S::PITCH / U::ELEMENTS), first_unit, index % U::ELEMENTS);
-                __stcs(reinterpret_cast<uint4*>(out + to), vector(gathered));
+                __stcs(reinterpret_cast<uint4*>(out + to), vector(gather<T>(units, first_unit, index % U::ELEMENTS)));
             }
+            units += STORE_STEP * S::PITCH / U::ELEMENTS;
             to += STORE_STEP * out_pitch;
         }
     } else {
