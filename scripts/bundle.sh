@@ -51,7 +51,7 @@ if command -v strip >/dev/null; then
     find "$bundle/tests" "$bundle/examples" -type f -exec strip {} +
 fi
 cp scripts/run-bundle.sh "$bundle/run-tests.sh"
-cp scripts/compare-bits.sh "$bundle/"
+cp scripts/compare-bits.sh scripts/profile-counters.sh "$bundle/"
 
 size=$(du -sm "$bundle" | cut -f1)
 binaries=$(wc -l <"$bundle/tests.txt")

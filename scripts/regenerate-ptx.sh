@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes the PTX: that of crates/*, of the
 # crate in the book (kernels-common/build/tests/saxpy), and of the simulator's tests
-# (kernels-common/ptx-sim/tests/foreign).
+# (kernels-common/ptx-sim/tests/foreign and tests/profile).
 #
 #   bash scripts/regenerate-ptx.sh           writes
 #   bash scripts/regenerate-ptx.sh --check   writes too, but fails if anything differs from what was there
@@ -23,11 +23,12 @@ bash scripts/cuda-compiler.sh
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 foreign=kernels-common/ptx-sim/tests/foreign
+accesses=kernels-common/ptx-sim/tests/profile/accesses
 book=kernels-common/build/tests/saxpy
 # Copies all PTX that this script makes into a directory.
 copy_ptx() {
-    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx")
-    find crates "$book" "$foreign" \( "${ours[@]}" \) -type f | sort | while read -r file; do
+    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$accesses*.ptx")
+    find crates "$book" "$foreign" "$(dirname "$accesses")" \( "${ours[@]}" \) -type f | sort | while read -r file; do
         mkdir -p "$1/$(dirname "$file")"
         cp "$file" "$1/$file"
     done
@@ -62,6 +63,9 @@ for source in "$foreign"/*.cu; do
             -e 's/(95,73,78,84,69,82,78,65,76,95)(,[0-9]+){8}/\1,48,48,48,48,48,48,48,48/g' "$ptx"
     done
 done
+
+# For the least compute capability only: the driver makes the machine code that is profiled from that.
+.cuda/toolkit/bin/nvcc -ptx -O3 -arch=compute_75 "$accesses.cu" -o "$accesses.sm_75.ptx"
 
 copy_ptx "$before/generated"
 

@@ -9,6 +9,7 @@
 //! checked before they are timed.
 
 mod bare;
+mod counters;
 mod jit;
 mod launch;
 mod load;
@@ -66,6 +67,8 @@ enum Measurement {
     Load(load::Options),
     /// The time that the driver's compiler takes, by its options and by the text that it gets
     Jit(jit::Options),
+    /// Launches for a profiler, to compare its counters with the simulator's (see scripts/profile-counters.sh)
+    Counters(counters::Options),
     /// One first call: what `load` starts as new processes
     #[command(hide = true)]
     LoadOnce(load::Once),
@@ -95,6 +98,7 @@ fn run(options: &Options) -> Result<Output> {
     let measured = match &options.measurement {
         Measurement::LoadOnce(once) => return once.run(&common.device),
         Measurement::JitOnce(once) => return once.run(&open(&common.device)?),
+        Measurement::Counters(counters) => return counters.run(&common.device),
         Measurement::Launch(launch) => {
             let device = open(&common.device)?;
             (Machine::of(&device), launch::run(launch, &device)?)
