@@ -67,6 +67,11 @@ wavefronts=(
 singles=(ld_shared_8 ld_shared_16 st_shared_8 st_shared_16 atom_shared_add_u32 ld_shared_4 st_shared_4
     atom_shared_cas_b64 atom_shared_add_u64 atom_shared_add_f32 ld_shared_2)
 
+# The folder of the newest ncu_report.py, which stands beside ncu in `extras/python`.
+module=$(find -L "$(dirname "$(realpath "$ncu")")" /opt/nvidia/nsight-compute /usr/local/cuda*/nsight-compute* \
+    -maxdepth 4 -name ncu_report.py -printf '%h\n' 2>/dev/null | sort -V | tail -n 1) || true
+[ -n "$module" ] || echo "no ncu_report.py was found near $ncu: there will be no tables"
+
 join() {
     local IFS=,
     echo "$*"
@@ -111,6 +116,7 @@ profile() {
 # Finds which metrics by instruction the profiler knows, which no query lists: by the profile of one launch.
 find_source() {
     local name
+    : >"$folder/source.txt"
     if profile probe "$(join "${launch[@]}" "${counted[@]}" "${source[@]}")" single-accesses --only ld_shared_8:3; then
         printf '%s\n' "${source[@]}" >"$folder/source.txt"
         return
@@ -126,10 +132,7 @@ find_source() {
 
 # Writes the tables of a report.
 tables() {
-    local modules
-    modules=$(find -L /opt/nvidia /usr/local/cuda*/ "$(dirname "$(realpath "$ncu")")/.." -maxdepth 6 \
-        -name ncu_report.py -printf '%h\n' 2>/dev/null | sort -r | head -n 1) || true
-    if PYTHONPATH=$modules python3 - "$folder/$1" <<'PYTHON'
+    if PYTHONPATH=$module python3 - "$folder/$1" <<'PYTHON'
 """Writes the totals and the memory instructions of each subject of a report."""
 import collections, csv, sys
 
