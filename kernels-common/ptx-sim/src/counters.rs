@@ -7,9 +7,10 @@ macro_rules! counters {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
         /// What a launch did.
         ///
-        /// A *request* is one warp instruction with at least one active lane. Global requests and sectors, reductions
-        /// and atomics are defined as the profiler's counters of the same name and equal them. Shared wavefronts are
-        /// those of the instructions alone; the hardware's totals add a few percent of arbitration. Executed machine
+        /// A *request* is one warp instruction with at least one active lane. The chapter on counters
+        /// (`docs/counters.md`) says of each which metric of Nsight Compute it corresponds to, and where they are equal:
+        /// requests and sectors are those of the hardware; shared wavefronts are those that Nsight Compute counts for
+        /// the instructions, to which the hardware's totals add a few percent of arbitration. Executed machine
         /// instructions, cache hits, stalls and time cannot be known from PTX and are not counted.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
@@ -47,7 +48,7 @@ counters! {
     branches,
     /// Branches at which the active lanes parted.
     divergent_branches,
-    /// Loads from global (also constant) memory: requests.
+    /// Loads from global memory: requests.
     global_load_requests,
     /// Loads from global memory: distinct 32-byte sectors, summed over requests.
     global_load_sectors,
@@ -58,24 +59,42 @@ counters! {
     /// Reductions in global memory: `red` requests, and `atom` requests whose result no instruction uses, since the
     /// assembler turns those into reductions.
     global_reductions,
+    /// Reductions in global memory: 32-byte sectors, each as often as there are lanes with the same address in it,
+    /// summed over requests.
+    global_reduction_sectors,
     /// Atomics in global memory whose result is used: requests.
     global_atomics,
+    /// Atomics in global memory whose result is used: sectors, counted as for reductions.
+    global_atomic_sectors,
+    /// Loads from constant memory (`ld.const`; kernel parameters are not among them): requests.
+    constant_load_requests,
     /// Loads from shared memory: requests.
     shared_load_requests,
     /// Loads from shared memory: wavefronts. A wavefront serves each of the 32 banks with one 32-bit word. Accesses of
     /// up to 32 bits take, per request, the largest number of distinct words in one bank; 64-bit accesses are served
-    /// by half-warps and 128-bit ones by quarter-warps, each counted so and added.
+    /// by half-warps and 128-bit ones by quarter-warps, each counted so and added. Two halves of a warp (of a half-warp
+    /// at 128 bits) take one wavefront together if no bank has two of their words and each active lane has the same
+    /// address as the lane whose number differs in bit 0, or each as the one whose number differs in bit 1, if that is
+    /// active.
     shared_load_wavefronts,
     /// Stores to shared memory: requests.
     shared_store_requests,
-    /// Stores to shared memory: wavefronts, defined as for loads.
+    /// Stores to shared memory: wavefronts, defined as for loads, but halves are never served together.
     shared_store_wavefronts,
     /// Atomics and reductions in shared memory: requests.
     shared_atomics,
+    /// Atomics and reductions in shared memory: wavefronts. The largest number of lanes in one bank, whatever their
+    /// addresses, at 64 bits for each half-warp; twice that for `cas`.
+    shared_atomic_wavefronts,
     /// Loads from thread-local memory: requests.
     local_load_requests,
+    /// Loads from thread-local memory: distinct 32-byte sectors, summed over requests. Eight lanes have their 32-bit
+    /// words of one number in the same sector.
+    local_load_sectors,
     /// Stores to thread-local memory: requests.
     local_store_requests,
+    /// Stores to thread-local memory: sectors.
+    local_store_sectors,
     /// Block barriers passed or signalled, per warp.
     barriers,
     /// Warp barriers (`bar.warp.sync`), per warp.
@@ -89,9 +108,9 @@ counters! {
 }
 
 impl Counters {
-    /// Shared-memory wavefronts of loads and stores.
+    /// Shared-memory wavefronts of loads, stores and atomics.
     pub fn shared_wavefronts(&self) -> u64 {
-        self.shared_load_wavefronts + self.shared_store_wavefronts
+        self.shared_load_wavefronts + self.shared_store_wavefronts + self.shared_atomic_wavefronts
     }
 }
 

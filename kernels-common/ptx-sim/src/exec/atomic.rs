@@ -4,7 +4,7 @@
 
 use super::level::Run;
 use super::memory::{Addresses, Addressing, EXTRA_SHIFT};
-use super::{Flow, Machine, global, shared};
+use super::{Flow, Machine, banks, global, shared};
 use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::rows::{LANES, lanes};
@@ -19,6 +19,8 @@ pub(crate) struct AtomicOp {
     pub(crate) update: Update,
     /// The instruction has a result that some instruction uses.
     pub(crate) result: bool,
+    /// It writes only if the comparison holds.
+    pub(crate) compares: bool,
 }
 
 /// The operation `extra >> EXTRA_SHIFT` of [`Code::atomics`](crate::code::Code::atomics) on the addresses `rows[0]`
@@ -38,14 +40,10 @@ impl Run for Atomic {
             if !m.aligned(addresses, mask, op.bytes, space, Operation::Atomic) {
                 return Flow::Fault;
             }
-            match (space, op.result) {
-                (MemorySpace::Global, true) => m.counters.global_atomics += 1,
-                (MemorySpace::Global, false) => m.counters.global_reductions += 1,
-                _ => m.counters.shared_atomics += 1,
-            }
             let width = u64::from(op.bytes);
+            m.count_atomic(op, addresses, mask, space);
             let hosts = match space {
-                MemorySpace::Global => global::reach(m, addresses, mask, width, Operation::Atomic),
+                MemorySpace::Global => global::reach(m, ins, addresses, mask, width, Operation::Atomic),
                 MemorySpace::Shared => shared::reach(m, addresses, mask, width, Operation::Atomic),
                 _ => return m.not_atomic(addresses, mask, op.bytes, space),
             };
@@ -84,6 +82,25 @@ impl Run for Atomic {
 }
 
 impl Machine<'_> {
+    #[inline(always)]
+    fn count_atomic(&mut self, op: &AtomicOp, addresses: &Addresses, mask: u32, space: MemorySpace) {
+        let width = u64::from(op.bytes);
+        match (space, op.result) {
+            (MemorySpace::Global, true) => {
+                self.counters.global_atomics += 1;
+                self.counters.global_atomic_sectors += global::sectors_of_atomics(addresses, mask, width);
+            }
+            (MemorySpace::Global, false) => {
+                self.counters.global_reductions += 1;
+                self.counters.global_reduction_sectors += global::sectors_of_atomics(addresses, mask, width);
+            }
+            _ => {
+                self.counters.shared_atomics += 1;
+                self.counters.shared_atomic_wavefronts += banks::atomic(addresses, mask, width, op.compares);
+            }
+        }
+    }
+
     #[cold]
     fn not_atomic(&mut self, addresses: &Addresses, mask: u32, bytes: u32, space: MemorySpace) -> Flow {
         let lane = mask.trailing_zeros() as usize % LANES;

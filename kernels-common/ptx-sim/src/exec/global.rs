@@ -1,7 +1,9 @@
 //! Global memory as a warp sees it.
 
 use super::Machine;
-use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, extent, load_run, pattern, store_run};
+use super::memory::{
+    Addresses, Addressing, Element, Hosts, Loaded, Pattern, Space, extent, load_run, pattern, store_run,
+};
 use crate::code::Ins;
 use crate::fault::{Access, MemorySpace, Operation};
 use crate::memory::Region;
@@ -38,6 +40,26 @@ pub(crate) fn sectors(addresses: &Addresses, mask: u32, width: u64) -> u64 {
         return 1 + list.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
     }
     count as u64
+}
+
+/// Sectors that atomics on `width` bytes go to, each as often as there are lanes with the same address in it: lanes
+/// with different addresses in a sector are served together, lanes with the same one after another.
+pub(crate) fn sectors_of_atomics(addresses: &Addresses, mask: u32, width: u64) -> u64 {
+    match pattern(addresses, mask, width) {
+        Pattern::Same { .. } => return u64::from(mask.count_ones()),
+        Pattern::Run { .. } | Pattern::Strided { .. } => return sectors(addresses, mask, width),
+        Pattern::Scattered => {}
+    }
+    let mut list = [0u64; LANES];
+    let mut count = 0;
+    for lane in lanes(mask) {
+        list[count] = addresses[lane];
+        count += 1;
+    }
+    let list = &mut list[..count];
+    list.sort_unstable();
+    let same_sector = list.chunk_by(|one, other| one >> SECTOR == other >> SECTOR);
+    same_sector.map(|sector| sector.chunk_by(u64::eq).map(<[u64]>::len).max().unwrap_or(0) as u64).sum()
 }
 
 /// Sectors of `bytes` contiguous bytes.
@@ -89,6 +111,17 @@ impl Machine<'_> {
         let _ = (stride, bytes);
     }
 
+    /// Counts a load of so many sectors. Constant memory has a cache of its own.
+    #[inline(always)]
+    fn count_load(&mut self, ins: &Ins, sectors: u64) {
+        if Addressing::unpack(ins.extra).space == Space::Constant {
+            self.counters.constant_load_requests += 1;
+        } else {
+            self.counters.global_load_requests += 1;
+            self.counters.global_load_sectors += sectors;
+        }
+    }
+
     /// Reports an access that is not allowed; false if it is to be dropped without a fault.
     #[cold]
     fn refuse(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
@@ -123,8 +156,7 @@ pub(crate) fn load<T: Element, const V: usize>(
     if address % width != 0 && m.checks.bounds {
         return false;
     }
-    m.counters.global_load_requests += 1;
-    m.counters.global_load_sectors += sectors_of_run(address, bytes);
+    m.count_load(ins, sectors_of_run(address, bytes));
     // SAFETY: the region holds `bytes` bytes at `address`.
     unsafe {
         let host = region.host.add((address - region.start) as usize);
@@ -163,20 +195,19 @@ pub(crate) fn store<T: Element, const V: usize>(
 /// written.
 pub(crate) fn reach(
     m: &mut Machine<'_>,
+    ins: &Ins,
     addresses: &Addresses,
     mask: u32,
     width: u64,
     operation: Operation,
 ) -> Option<Hosts> {
     match operation {
-        Operation::Load => {
-            m.counters.global_load_requests += 1;
-            m.counters.global_load_sectors += sectors(addresses, mask, width);
-        }
+        Operation::Load => m.count_load(ins, sectors(addresses, mask, width)),
         Operation::Store => {
             m.counters.global_store_requests += 1;
             m.counters.global_store_sectors += sectors(addresses, mask, width);
         }
+        // Counted by the instruction, which knows what it does.
         Operation::Atomic => {}
     }
     let mut hosts = [std::ptr::null_mut(); LANES];
@@ -225,5 +256,17 @@ mod tests {
         assert_eq!(sectors(&[64; LANES], u32::MAX, 4), 1);
         assert_eq!(sectors_of_run(28, 8), 2);
         assert_eq!(sectors_of_run(32, 512), 16);
+    }
+
+    #[test]
+    fn counts_sectors_of_atomics_as_often_as_an_address() {
+        let run: Addresses = std::array::from_fn(|lane| 1024 + 4 * lane as u64);
+        let pairs: Addresses = std::array::from_fn(|lane| 1024 + 4 * (lane as u64 / 2));
+        let alternating: Addresses = std::array::from_fn(|lane| 1024 + 8 * (lane as u64 % 2));
+        assert_eq!(sectors_of_atomics(&run, u32::MAX, 4), 4);
+        assert_eq!(sectors_of_atomics(&[64; LANES], u32::MAX, 4), 32);
+        assert_eq!(sectors_of_atomics(&pairs, u32::MAX, 4), 4, "two sectors twice");
+        assert_eq!(sectors_of_atomics(&alternating, u32::MAX, 8), 16);
+        assert_eq!(sectors_of_atomics(&alternating, 0b10111, 8), 3, "one address three times, the other once");
     }
 }

@@ -1,13 +1,18 @@
 //! Thread-local memory.
 //!
-//! Laid out as the hardware does it: eight bytes of lane 0, the same eight bytes of lane 1, and so on, so that the
-//! usual access, in which all lanes use the same address, touches one row.
+//! Eight bytes of lane 0, the same eight bytes of lane 1, and so on, so that the usual access, in which all lanes use
+//! the same address, touches one row. The hardware does likewise with words of four bytes.
 
 use super::Machine;
 use super::memory::Addresses;
 use crate::code::Passing;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation, Place};
 use crate::rows::{LANES, lanes};
+
+/// Bytes of a word as the hardware interleaves them.
+const WORD: u64 = 4;
+/// Lanes whose words make up a sector of 32 bytes.
+const SECTOR_LANES: usize = 8;
 
 /// The local memory of the lanes of a warp.
 #[derive(Debug, Default)]
@@ -88,11 +93,42 @@ impl Machine<'_> {
     }
 }
 
+/// Sectors that accesses of `width` bytes touch where the hardware keeps local memory: word after word, each of all
+/// lanes side by side, so that eight lanes have their words of one number in one sector.
+fn sectors(addresses: &Addresses, mask: u32, width: u64) -> u64 {
+    let words = width.div_ceil(WORD);
+    let mut sum = 0;
+    for first in (0..LANES).step_by(SECTOR_LANES) {
+        let group = mask & (u32::MAX >> (LANES - SECTOR_LANES)) << first;
+        let mut list = [0u64; SECTOR_LANES];
+        let mut count = 0;
+        for lane in lanes(group) {
+            list[count] = addresses[lane] / WORD;
+            count += 1;
+        }
+        let list = &mut list[..count];
+        list.sort_unstable();
+        // Words that no lane before has reached.
+        let mut end = 0;
+        for &word in &*list {
+            sum += (word + words).saturating_sub(end.max(word));
+            end = word + words;
+        }
+    }
+    sum
+}
+
 /// Counts a request and checks its accesses; false after a fault.
 pub(crate) fn reach(m: &mut Machine<'_>, addresses: &Addresses, mask: u32, width: u64, operation: Operation) -> bool {
     match operation {
-        Operation::Load => m.counters.local_load_requests += 1,
-        _ => m.counters.local_store_requests += 1,
+        Operation::Load => {
+            m.counters.local_load_requests += 1;
+            m.counters.local_load_sectors += sectors(addresses, mask, width);
+        }
+        _ => {
+            m.counters.local_store_requests += 1;
+            m.counters.local_store_sectors += sectors(addresses, mask, width);
+        }
     }
     lanes(mask)
         .all(|lane| m.local.holds(addresses[lane], width) || !m.refuse_local(addresses[lane], width, operation, lane))
@@ -125,5 +161,21 @@ pub(crate) fn scatter(
         if m.local.holds(address, size) {
             m.local.write(address, lane, size as usize, values[lane]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_sectors_of_interleaved_words() {
+        let own: Addresses = std::array::from_fn(|lane| 4 * lane as u64);
+        assert_eq!(sectors(&[8; LANES], u32::MAX, 4), 4, "the same word of all lanes is 128 bytes");
+        assert_eq!(sectors(&[8; LANES], u32::MAX, 1), 4);
+        assert_eq!(sectors(&[8; LANES], 0b1_0000_0001, 4), 2);
+        assert_eq!(sectors(&own, u32::MAX, 4), 32);
+        assert_eq!(sectors(&[16; LANES], u32::MAX, 16), 16);
+        assert_eq!(sectors(&own, 0b11, 8), 3, "the second word of one lane is the first of the other");
     }
 }

@@ -18,17 +18,20 @@ pub(crate) const PARAM_WINDOW: u64 = 3 << 40;
 /// Bytes of each window.
 const WINDOW: u64 = 1 << 32;
 
-/// The state space of an access, as the instruction names it. Constant memory is global memory that is read-only.
+/// The state space of an access, as the instruction names it. Constant memory is global memory that is read-only, and
+/// counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     Global,
+    Constant,
     Shared,
     Local,
     Param,
     Generic,
 }
 
-const SPACES: [Space; 5] = [Space::Global, Space::Shared, Space::Local, Space::Param, Space::Generic];
+const SPACES: [Space; 6] =
+    [Space::Global, Space::Constant, Space::Shared, Space::Local, Space::Param, Space::Generic];
 
 /// How an instruction forms its addresses, packed into [`Ins::extra`]: the byte offset in the low half.
 #[derive(Clone, Copy)]
@@ -211,7 +214,7 @@ impl Machine<'_> {
     ) -> Flow {
         let mask = self.mask;
         match space {
-            Space::Global => return access(self, addresses, mask, MemorySpace::Global),
+            Space::Global | Space::Constant => return access(self, addresses, mask, MemorySpace::Global),
             Space::Shared => return access(self, addresses, mask, MemorySpace::Shared),
             Space::Local => return access(self, addresses, mask, MemorySpace::Local),
             Space::Param => return access(self, addresses, mask, MemorySpace::Param),
@@ -404,7 +407,7 @@ impl<T: Element, const V: usize> Run for Load<T, V> {
         m.watching |= how.volatile;
         let mut loaded = [[T::Raw::default(); LANES]; V];
         let done = match how.space {
-            Space::Global => global::load::<T, V>(m, ins, &addresses, &mut loaded),
+            Space::Global | Space::Constant => global::load::<T, V>(m, ins, &addresses, &mut loaded),
             Space::Shared => shared::load::<T, V>(m, &addresses, &mut loaded),
             _ => false,
         };
@@ -489,7 +492,7 @@ unsafe fn load_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut addresse
             return Flow::Fault;
         }
         let hosts = match space {
-            MemorySpace::Global => global::reach(m, addresses, mask, shape.width(), Operation::Load),
+            MemorySpace::Global => global::reach(m, ins, addresses, mask, shape.width(), Operation::Load),
             MemorySpace::Shared => shared::reach(m, addresses, mask, shape.width(), Operation::Load),
             MemorySpace::Param => m.reach_params(addresses, mask, shape.width()),
             MemorySpace::Local => {
@@ -537,7 +540,7 @@ unsafe fn store_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut address
             return Flow::Fault;
         }
         let hosts = match space {
-            MemorySpace::Global => global::reach(m, addresses, mask, shape.width(), Operation::Store),
+            MemorySpace::Global => global::reach(m, ins, addresses, mask, shape.width(), Operation::Store),
             MemorySpace::Shared => shared::reach(m, addresses, mask, shape.width(), Operation::Store),
             MemorySpace::Param => return m.parameters_are_constant(addresses, mask, shape.width()),
             MemorySpace::Local => {

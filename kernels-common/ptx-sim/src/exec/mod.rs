@@ -7,6 +7,7 @@
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
+mod banks;
 pub(crate) mod collective;
 pub(crate) mod control;
 pub(crate) mod global;

@@ -106,7 +106,8 @@ impl Lower<'_> {
     fn space(op: &mut Opcode<'_>) -> Space {
         op.ignore(|modifier| matches!(modifier, "shared::cta"));
         match op.take_any(&["global", "const", "shared", "local", "param", "param::entry", "param::func"]) {
-            Some("global" | "const") => Space::Global,
+            Some("global") => Space::Global,
+            Some("const") => Space::Constant,
             Some("shared") => Space::Shared,
             Some("local") => Space::Local,
             Some(_) => Space::Param,
@@ -123,7 +124,7 @@ impl Lower<'_> {
         match &**base {
             Operand::Reg(id) => {
                 let narrow = !types::is_wide(self.register_type(*id));
-                if narrow && matches!(space, Space::Global | Space::Generic) {
+                if narrow && matches!(space, Space::Global | Space::Constant | Space::Generic) {
                     return Err("a 32-bit register as a 64-bit address".into());
                 }
                 let row = self.value(base, if narrow { Type::B32 } else { Type::B64 })?;
@@ -301,7 +302,7 @@ impl Lower<'_> {
         if index > u64::from(u16::MAX) {
             return Err("there are too many atomic instructions".into());
         }
-        self.code.atomics.push(AtomicOp { bytes: types::bytes(ty), update, result: used });
+        self.code.atomics.push(AtomicOp { bytes: types::bytes(ty), update, result: used, compares: name == "cas" });
         self.emit::<Atomic>([row, d, b, c], how.pack() | index << EXTRA_SHIFT);
         Ok(())
     }
@@ -317,7 +318,7 @@ impl Lower<'_> {
             return Err("only 64-bit addresses are supported".into());
         }
         let window = match space {
-            Space::Global | Space::Generic => 0,
+            Space::Global | Space::Constant | Space::Generic => 0,
             Space::Shared => SHARED_WINDOW,
             Space::Local => LOCAL_WINDOW,
             Space::Param => PARAM_WINDOW,
@@ -344,7 +345,9 @@ impl Lower<'_> {
         let top = self.fresh(true);
         self.emit_exec(op1(self.level, |a: u64| a >> 32), &[top, a], 0);
         let (exec, bound) = match space {
-            Space::Global => (compare(self.level, |a: u64, b: u64| a >= b), crate::memory::GLOBAL_BASE >> 32),
+            Space::Global | Space::Constant => {
+                (compare(self.level, |a: u64, b: u64| a >= b), crate::memory::GLOBAL_BASE >> 32)
+            }
             Space::Shared => (compare(self.level, |a: u64, b: u64| a == b), SHARED_WINDOW >> 32),
             Space::Local => (compare(self.level, |a: u64, b: u64| a == b), LOCAL_WINDOW >> 32),
             Space::Param => (compare(self.level, |a: u64, b: u64| a == b), PARAM_WINDOW >> 32),
