@@ -44,10 +44,11 @@ hardware=(
     l1tex__data_bank_conflicts_pipe_lsu_mem_shared
     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{ld,st,atom}
     smsp__inst_executed_op_{shared,global,local}_{ld,st}
-    smsp__inst_executed_op_{shared_atom,shared_atom_dot_alu,shared_atom_dot_cas,global_red,global_atom}
+    smsp__inst_executed_op_{shared,global,local}_{ld,st}_pred_on_any
+    smsp__inst_executed_op_{shared_atom,shared_atom_dot_alu,shared_atom_dot_cas,global_red}
     smsp__inst_executed_op_{generic_ld,generic_st,generic_atom_dot_alu,generic_atom_dot_cas}
     smsp__sass_inst_executed_op_{shared,global,local}_{ld,st}
-    smsp__sass_inst_executed_op_{shared_atom,global_atom,global_red,branch,barrier}
+    smsp__sass_inst_executed_op_{shared_atom,global_atom,global_red,branch}
     smsp__sass_branch_targets smsp__sass_branch_targets_threads_divergent
 )
 # Counted for each instruction. Named as in the section SourceCounters.

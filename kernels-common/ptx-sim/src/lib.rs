@@ -71,8 +71,8 @@
 //!   written, writes to constants, barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
 //!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
 //!   block, the thread and the allocation. [`Checks`] turns them off one by one.
-//! * **Counters.** [`Counters`] are defined one by one. Global requests, sectors, reductions and atomics equal those of
-//!   the profiler.
+//! * **Counters.** [`Counters`] are defined one by one. Requests and sectors of global and local memory, and wavefronts of
+//!   shared memory by instruction, equal those of Nsight Compute on an H200; `docs/counters.md` has the figures.
 //!
 //! # What it leaves out
 //!

@@ -6,6 +6,8 @@
 
 mod accesses;
 mod kernels;
+#[cfg(test)]
+mod tests;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};

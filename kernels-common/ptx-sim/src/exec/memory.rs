@@ -30,8 +30,7 @@ pub(crate) enum Space {
     Generic,
 }
 
-const SPACES: [Space; 6] =
-    [Space::Global, Space::Constant, Space::Shared, Space::Local, Space::Param, Space::Generic];
+const SPACES: [Space; 6] = [Space::Global, Space::Constant, Space::Shared, Space::Local, Space::Param, Space::Generic];
 
 /// How an instruction forms its addresses, packed into [`Ins::extra`]: the byte offset in the low half.
 #[derive(Clone, Copy)]

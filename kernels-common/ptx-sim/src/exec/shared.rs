@@ -1,7 +1,7 @@
 //! A block's shared memory.
 
-use super::{Machine, banks};
 use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, load_run, pattern, store_run};
+use super::{Machine, banks};
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::initialised::Initialised;
 use crate::rows::{LANES, Line, lanes};
