@@ -73,7 +73,7 @@ def accesses(instructions):
     by_subject = collections.defaultdict(list)
     for row in instructions:
         by_subject[row["subject"]].append(row)
-    columns, lanes = {}, []
+    columns = {}
     for subject, group in by_subject.items():
         kind = subject.split("/")[0]
         for name, code, which, metric in KINDS:
@@ -82,7 +82,7 @@ def accesses(instructions):
                 if len(slots) != SLOTS:
                     sys.exit(f"{subject}: {len(slots)} instructions instead of {SLOTS}")
                 active = [int(row["thread_inst_executed_true"]) for row in slots]
-                columns.setdefault(kind, []).extend((row[metric], lanes) for row, lanes in zip(slots, active) if lanes)
+                columns.setdefault(kind, []).extend((row[metric], count) for row, count in zip(slots, active) if count)
     lanes = [active for _, active in next(iter(columns.values()))]
     for kind, column in columns.items():
         if [active for _, active in column] != lanes:

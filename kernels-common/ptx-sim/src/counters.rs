@@ -59,8 +59,8 @@ counters! {
     /// Reductions in global memory: `red` requests, and `atom` requests whose result no instruction uses, since the
     /// assembler turns those into reductions.
     global_reductions,
-    /// Reductions in global memory: 32-byte sectors, each as often as there are lanes with the same address in it,
-    /// summed over requests.
+    /// Reductions in global memory: 32-byte sectors, each counted once for every lane that has the address in it which
+    /// most lanes have, summed over requests.
     global_reduction_sectors,
     /// Atomics in global memory whose result is used: requests.
     global_atomics,

@@ -42,8 +42,8 @@ pub(crate) fn sectors(addresses: &Addresses, mask: u32, width: u64) -> u64 {
     count as u64
 }
 
-/// Sectors that atomics on `width` bytes go to, each as often as there are lanes with the same address in it: lanes
-/// with different addresses in a sector are served together, lanes with the same one after another.
+/// Sectors that atomics on `width` bytes go to, each once for every lane that has the address in it which most lanes
+/// have: lanes with different addresses in a sector are served together, lanes with the same one after another.
 pub(crate) fn sectors_of_atomics(addresses: &Addresses, mask: u32, width: u64) -> u64 {
     match pattern(addresses, mask, width) {
         Pattern::Same { .. } => return u64::from(mask.count_ones()),
