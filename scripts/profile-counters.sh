@@ -11,8 +11,9 @@
 #   single-accesses  the shared ones of the accesses again, a pattern a launch, for the hardware's own totals
 #
 # A stage writes STAGE.csv, the totals of each subject, and STAGE.instructions.csv, the memory instructions of its
-# machine code with what was counted for each; record-counters.py makes the tests' records of them. Needs ncu (or NCU=/path/to/ncu) of 2023 or later with its Python module,
-# python3, and a driver that lets the user read the counters. LIMIT: seconds that a stage may take, 1800 by default.
+# machine code with what was counted for each; record-counters.py makes the tests' records of them. Needs ncu (or
+# NCU=/path/to/ncu) of 2023 or later with its Python module, python3, and a driver that lets the user read the counters.
+# LIMIT: seconds that a stage may take, 1800 by default.
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
