@@ -5,6 +5,8 @@
 #   bash scripts/bundle.sh            here
 #   bash gpu-bundle/run-tests.sh      there (see its head for options)
 #
+# What scripts/peers.sh has built goes along, for `bench` to compare with.
+#
 # Left out: kernels-build and ptx-sim, which have nothing to do with a GPU, test targets named compile_fail*, which
 # call Cargo, and faults_page, which reads the sources.
 set -euo pipefail
@@ -52,6 +54,11 @@ if command -v strip >/dev/null; then
 fi
 cp scripts/run-bundle.sh "$bundle/run-tests.sh"
 cp scripts/compare-bits.sh scripts/profile-counters.sh "$bundle/"
+peers=${CARGO_TARGET_DIR:-target}/peers/librungs_peers.so
+if [ -e "$peers" ]; then
+    mkdir "$bundle/peers"
+    cp "$peers" examples/bench/peers/torch_peers.py "$bundle/peers/"
+fi
 
 size=$(du -sm "$bundle" | cut -f1)
 binaries=$(wc -l <"$bundle/tests.txt")

@@ -49,6 +49,11 @@ const GROUPS: [RGBColor; 7] = [
     RGBColor(213, 94, 0),
     RGBColor(120, 120, 120),
 ];
+/// The colour of a group; after seven they begin anew.
+pub(crate) fn group_color(group: usize) -> RGBColor {
+    GROUPS[group % GROUPS.len()]
+}
+
 const WRONG: RGBColor = RGBColor(190, 0, 0);
 
 const WIDTH: u32 = 960;
@@ -66,7 +71,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     opened.map(drop).with_context(|| cannot_write(path))
 }
 
-fn cannot_write(path: &Path) -> String {
+pub(crate) fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
@@ -110,7 +115,7 @@ impl BarChart {
         let after = Pos::new(HPos::Left, VPos::Center);
         for (i, bar) in self.bars.iter().enumerate() {
             let (top, middle, bottom) = (i as f64 + 0.15, i as f64 + 0.5, i as f64 + 0.85);
-            let color = if bar.wrong { WRONG } else { GROUPS[bar.group % GROUPS.len()] };
+            let color = if bar.wrong { WRONG } else { group_color(bar.group) };
             let length = if bar.value.is_finite() { bar.value.max(0.0) } else { 0.0 };
             let style = if bar.wrong { color.mix(0.35).filled() } else { color.filled() };
             chart.draw_series([Rectangle::new([(0.0, top), (length, bottom)], style)])?;

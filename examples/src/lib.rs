@@ -7,6 +7,7 @@
 pub mod chart;
 pub mod check;
 pub mod counters;
+pub mod curves;
 pub mod dtype;
 pub mod input;
 pub mod json;

@@ -138,9 +138,10 @@ impl Stream {
     /// The driver's handle of the stream, for calls of the driver itself; `None` on the simulator. It is valid for as
     /// long as the stream lives.
     ///
-    /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor capture it
-    /// into a graph while this crate gives it work, nor, without concurrent managed access, give it work while the host
-    /// uses a unified buffer of it.
+    /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor, without
+    /// concurrent managed access, give it work while the host uses a unified buffer of it. A graph holds no buffer
+    /// alive: whoever captures the stream while this crate gives it work sees to it that no memory of the stream is
+    /// allocated or freed meanwhile, nor memory of the work for as long as the graph may run.
     #[must_use]
     pub fn cu_stream(&self) -> Option<CUstream> {
         self.device().cuda().map(|_| cuda::stream(self.raw()))

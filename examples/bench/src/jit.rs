@@ -179,7 +179,7 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
         let times = times.map(|ms| format!("{ms:.2}"));
         table.row([kernel.clone(), case.clone(), text_bytes.to_string()].into_iter().chain(times));
     }
-    Ok(Measured { name: "jit", table, results: serde_json::to_value(&rows)?, failures: Vec::new() })
+    Ok(Measured { name: "jit", text: table.to_string(), results: serde_json::to_value(&rows)?, failures: Vec::new() })
 }
 
 fn row(kernel: Subject, case: Case, steps: &[Steps]) -> Row {

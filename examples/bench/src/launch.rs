@@ -169,7 +169,7 @@ pub(crate) fn run(options: &Options, device: &Device) -> Result<Measured> {
     }
     Ok(Measured {
         name: "launch",
-        table,
+        text: table.to_string(),
         results: serde_json::to_value(&rows)?,
         failures: failures(options.check, &rows),
     })

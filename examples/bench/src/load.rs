@@ -236,7 +236,7 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
         table.row([row.kernel.clone(), row.cache.to_owned()].into_iter().chain(times).chain([cached]));
     }
     let failures = failures(options.check, &rows);
-    Ok(Measured { name: "load", table, results: serde_json::to_value(&rows)?, failures })
+    Ok(Measured { name: "load", text: table.to_string(), results: serde_json::to_value(&rows)?, failures })
 }
 
 /// What takes more than `limit` milliseconds to load with an empty cache.

@@ -3,12 +3,14 @@
 //! ```text
 //! cargo run --release -p bench -- launch
 //! cargo run --release -p bench -- load --check 60 --record load.json
+//! cargo run --release -p bench -- sum --types f32,f64 --plot sum.svg
 //! ```
 //!
 //! Each measurement is a module with its options and a function `run` that returns a [`Measured`]. Results are
 //! checked before they are timed.
 
 mod bare;
+mod compare;
 mod counters;
 mod jit;
 mod launch;
@@ -22,9 +24,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use examples::program::{self, Output, UsageError};
-use examples::report::Table;
 use kernels_common::device::{BackendKind, Device};
 
+use compare::Operation;
 use record::{Machine, Record};
 
 /// Measures the kernels and the runtime on a GPU.
@@ -69,6 +71,18 @@ enum Measurement {
     Jit(jit::Options),
     /// Launches for a profiler, to compare its counters with the simulator's (see scripts/profile-counters.sh)
     Counters(counters::Options),
+    /// Sums beside CUB's
+    Sum(compare::Options),
+    /// Minima beside CUB's
+    Minimum(compare::Options),
+    /// Maxima beside CUB's
+    Maximum(compare::Options),
+    /// Dot products beside cuBLAS
+    Dot(compare::Options),
+    /// Vector addition beside CUB's, and beside a copy
+    Vecadd(compare::Options),
+    /// Transposes beside cuBLAS, and beside a copy
+    Transpose(compare::Options),
     /// One first call: what `load` starts as new processes
     #[command(hide = true)]
     LoadOnce(load::Once),
@@ -82,7 +96,7 @@ struct Measured {
     /// Its name.
     name: &'static str,
     /// The results for people.
-    table: Table,
+    text: String,
     /// The results for the record.
     results: serde_json::Value,
     /// What is beyond the limit of `--check`.
@@ -103,10 +117,21 @@ fn run(options: &Options) -> Result<Output> {
             let device = open(&common.device)?;
             (Machine::of(&device), launch::run(launch, &device)?)
         }
+        Measurement::Sum(options) => compared(common, Operation::Sum, options)?,
+        Measurement::Minimum(options) => compared(common, Operation::Minimum, options)?,
+        Measurement::Maximum(options) => compared(common, Operation::Maximum, options)?,
+        Measurement::Dot(options) => compared(common, Operation::Dot, options)?,
+        Measurement::Vecadd(options) => compared(common, Operation::VecAdd, options)?,
+        Measurement::Transpose(options) => compared(common, Operation::Transpose, options)?,
         Measurement::Load(load) => (machine(&common.device)?, load::run(load, &common.device)?),
         Measurement::Jit(jit) => (machine(&common.device)?, jit::run(jit, &common.device)?),
     };
     report(common, measured)
+}
+
+fn compared(common: &CommonOptions, operation: Operation, options: &compare::Options) -> Result<(Machine, Measured)> {
+    let device = open(&common.device)?;
+    Ok((Machine::of(&device), compare::run(operation, options, &device)?))
 }
 
 /// Opens a GPU. Nothing else is worth measuring.
@@ -128,7 +153,7 @@ fn machine(selector: &str) -> Result<Machine> {
 }
 
 fn report(common: &CommonOptions, (machine, measured): (Machine, Measured)) -> Result<Output> {
-    let Measured { name, table, results, failures } = measured;
+    let Measured { name, text, results, failures } = measured;
     let ok = failures.is_empty();
     let head = machine.to_string();
     let record = Record::new(name, machine, results, &failures);
@@ -140,7 +165,7 @@ fn report(common: &CommonOptions, (machine, measured): (Machine, Measured)) -> R
         serde_json::to_string(&record)?
     } else {
         let failures: String = failures.iter().map(|failure| format!("\nCHECK FAILED: {failure}")).collect();
-        format!("{head}\n\n{table}{failures}")
+        format!("{head}\n\n{text}{failures}")
     };
     Ok(Output { text, ok })
 }

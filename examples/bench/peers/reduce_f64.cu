@@ -1,0 +1,6 @@
+#include "reduce.cuh"
+
+cudaError_t reduce_f64(int32_t reduction, const void *x, void *out, uint64_t n, void *workspace, size_t &bytes,
+                      cudaStream_t stream) {
+    return reduce<double, double>(reduction, x, out, n, workspace, bytes, stream);
+}

@@ -1,0 +1,280 @@
+//! The kernels of these crates beside other libraries, on the same inputs, in turn.
+//!
+//! [`reduce`], [`dot`], [`vecadd`] and [`transpose`] list the ways to compute an operation; [`peers`] loads those of
+//! other libraries. A [`contest`] checks each of them, then times them in [`rounds`] of [`batch`]es.
+
+mod array;
+mod batch;
+mod builder;
+mod contest;
+mod dot;
+mod graph;
+mod peers;
+mod plot;
+mod reduce;
+mod results;
+mod rounds;
+mod scalar;
+mod size;
+mod subject;
+mod torch;
+mod transpose;
+mod vecadd;
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use examples::chart::check_writable;
+use examples::dtype::Dtype;
+use examples::for_dtype;
+use examples::program::UsageError;
+use examples::progress::Progress;
+use kernels_common::device::Device;
+use kernels_common::stream::Stream;
+
+use crate::Measured;
+use batch::Mode;
+use builder::{Builder, Variants};
+use contest::{Contest, Outcome};
+use peers::Peers;
+use results::Series;
+use rounds::Plan;
+use size::{Size, Sizes};
+use subject::{Absent, Subject};
+use torch::Measurements;
+
+/// Options of a comparison.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Numbers of elements, separated by commas: `2^10..2^30` is every power of two from one to the other. For
+    /// transposes sides of squares, or `ROWSxCOLUMNS` [default: 2^10..2^30; 2^5..2^15 for transposes]
+    #[arg(long, value_name = "SIZES", value_parser = size::parse, conflicts_with = "awkward")]
+    sizes: Option<Sizes>,
+
+    /// Sizes that are no powers of two: next to them, primes, round in decimals; oblong matrices
+    #[arg(long)]
+    awkward: bool,
+
+    /// Types of the elements
+    #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',', default_value = "f32")]
+    types: Vec<Dtype>,
+
+    /// How to call and to time
+    #[arg(long, value_name = "MODES", value_enum, value_delimiter = ',', default_value = "one-by-one,graph,latency")]
+    mode: Vec<Mode>,
+
+    /// Other ways of these crates to measure too: `all`, or crates and variants by name, such as
+    /// `tree-reduce,dot/three-stage`. Some take seconds at large sizes
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    variants: Vec<String>,
+
+    /// Folders to look for `librungs_peers.so` and cuBLAS in, before `peers` beside the program's folder and, for
+    /// cuBLAS, where the system keeps libraries
+    #[arg(long, value_name = "FOLDERS", value_delimiter = ',')]
+    peers: Vec<PathBuf>,
+
+    /// Also compare with what `torch_peers.py` wrote to this file
+    #[arg(long, value_name = "FILE")]
+    torch: Option<PathBuf>,
+
+    /// Seed of the inputs
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+
+    /// How many rounds at least
+    #[arg(long, value_name = "TIMES", default_value = "11")]
+    rounds: NonZeroU32,
+
+    /// How many rounds at most
+    #[arg(long, value_name = "TIMES", default_value = "31")]
+    max_rounds: NonZeroU32,
+
+    /// Enough rounds once every ratio spreads by no more than this share of itself
+    #[arg(long, value_name = "SHARE", default_value = "0.005", value_parser = crate::parse_limit)]
+    noise: f64,
+
+    /// Write every time to a CSV file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw charts: one file for each type and mode, such as FILE-f32-graph.svg
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+
+    /// Fail where the default is not this many times as fast as a peer, by the median ratio less its spread
+    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit)]
+    check: Option<f64>,
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Operation {
+    Sum,
+    Minimum,
+    Maximum,
+    Dot,
+    VecAdd,
+    Transpose,
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Operation::Sum => "sum",
+            Operation::Minimum => "minimum",
+            Operation::Maximum => "maximum",
+            Operation::Dot => "dot",
+            Operation::VecAdd => "vecadd",
+            Operation::Transpose => "transpose",
+        }
+    }
+
+    /// The sizes that the options ask for.
+    fn sizes(self, options: &Options) -> Result<Vec<Size>, UsageError> {
+        let sizes = |default: fn() -> Sizes, awkward: fn() -> Sizes| match &options.sizes {
+            Some(sizes) => sizes.clone(),
+            None if options.awkward => awkward(),
+            None => default(),
+        };
+        if self == Operation::Transpose {
+            let matrices = sizes(|| Sizes::powers(5..=15), Sizes::awkward_matrices).matrices();
+            let too_large = |size: &&Size| size.checked_elements().is_none();
+            if let Some(size) = matrices.iter().find(too_large) {
+                return Err(UsageError(format!("--sizes: {size} has more elements than fit 64 bits")));
+            }
+            Ok(matrices)
+        } else {
+            let vectors = sizes(|| Sizes::powers(10..=30), Sizes::awkward_vectors).vectors();
+            vectors.map_err(|error| UsageError(format!("--sizes: {error}")))
+        }
+    }
+
+    /// All ways to compute it on one element type.
+    fn subject(self, dtype: Dtype, builder: &mut Builder<'_>) -> Result<Box<dyn Subject>> {
+        for_dtype!(dtype, T => Ok(match self {
+            Operation::Sum => Box::new(reduce::sum::<T>(builder)?),
+            Operation::Minimum => Box::new(reduce::minimum::<T>(builder)?),
+            Operation::Maximum => Box::new(reduce::maximum::<T>(builder)?),
+            Operation::Dot => Box::new(dot::dot::<T>(builder)?),
+            Operation::VecAdd => Box::new(vecadd::vecadd::<T>(builder)?),
+            Operation::Transpose => Box::new(transpose::transpose::<T>(builder)?),
+        }))
+    }
+}
+
+/// Compares.
+///
+/// # Errors
+/// A wrong result of these crates; an error of the device; a file that cannot be read or written; a mistake in the
+/// command line.
+pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> Result<Measured> {
+    let sizes = operation.sizes(options)?;
+    // What can fail for another reason than the device does so before the device has worked.
+    let torch = options.torch.as_deref().map(Measurements::read).transpose()?;
+    if let Some(path) = &options.csv {
+        check_writable(path)?;
+    }
+    if let Some(path) = &options.plot {
+        for (dtype, mode) in options.types.iter().flat_map(|dtype| options.mode.iter().map(move |mode| (dtype, mode))) {
+            check_writable(&plot::file(path, dtype.name(), *mode))?;
+        }
+    }
+    let stream = device.stream()?;
+    let peers = Peers::load(&options.peers, &stream)?;
+    let (series, mut failures) = measure(operation, options, &sizes, &stream, peers, torch.as_ref())?;
+
+    if let Some(limit) = options.check {
+        failures.extend(series.iter().flat_map(|series| series.behind(limit)));
+    }
+    if let Some(path) = &options.csv {
+        results::write_csv(path, &series)?;
+    }
+    if let Some(path) = &options.plot {
+        plot::write(path, &series, &device.properties().name)?;
+    }
+    let text = describe(&series, peers);
+    Ok(Measured { name: operation.name(), text, results: serde_json::to_value(&series)?, failures })
+}
+
+/// All series, and what went wrong with peers.
+fn measure(
+    operation: Operation,
+    options: &Options,
+    sizes: &[Size],
+    stream: &Stream,
+    peers: Peers,
+    torch: Option<&Measurements>,
+) -> Result<(Vec<Series>, Vec<String>)> {
+    let progress = Progress::new("making inputs");
+    let plan = Plan { least: options.rounds.get(), most: options.max_rounds.get(), noise: options.noise };
+    let plan = Plan { most: plan.most.max(plan.least), ..plan };
+    let l2_cache = stream.device().properties().l2_cache.into();
+    let contest = Contest { stream, sizes, modes: &options.mode, plan, l2_cache };
+    let largest = sizes.iter().map(|size| size.elements()).max().unwrap_or(0);
+    let mut variants = Variants::new(&options.variants);
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for &dtype in &options.types {
+        progress.step(format!("{dtype}: making inputs"));
+        let mut builder =
+            Builder { stream, peers, largest, seed: options.seed, variants: &mut variants, absent: Vec::new() };
+        let mut subject = operation.subject(dtype, &mut builder)?;
+        let absent = builder.absent;
+        let unknown = variants.unknown();
+        if !unknown.is_empty() {
+            let text = format!("--variants: {} has no variant {}", operation.name(), unknown.join(", "));
+            return Err(UsageError(text).into());
+        }
+        let outcome = contest.run(subject.as_mut(), |step| progress.step(format!("{dtype}, {step}")));
+        let Outcome { points, failures: failed } = outcome.with_context(|| dtype.name())?;
+        failures.extend(failed.into_iter().map(|failure| format!("{dtype}: {failure}")));
+        for (points, &mode) in points.into_iter().zip(&options.mode) {
+            let bus = stream.device().properties().bus_bandwidth();
+            let mut series = Series {
+                operation: operation.name().to_owned(),
+                dtype: dtype.name().to_owned(),
+                mode,
+                bus_gb_per_s: bus.map(|bus| bus / 1e9),
+                points,
+                absent: absent.clone(),
+            };
+            if let Some(torch) = torch {
+                torch.add_to(&mut series);
+            }
+            all.push(series);
+        }
+    }
+    Ok((all, failures))
+}
+
+/// What a series says, for people.
+fn describe(series: &[Series], peers: Peers) -> String {
+    let mut parts = Vec::new();
+    let versions =
+        [peers.library.map(|library| library.description().to_owned()), peers.cublas.map(peers::Cublas::description)];
+    let versions: Vec<String> = versions.into_iter().flatten().collect();
+    if !versions.is_empty() {
+        parts.push(format!("beside {}", versions.join("; ")));
+    }
+    for series in series {
+        let brief = results::in_brief(series).map(|brief| format!("\n{brief}")).unwrap_or_default();
+        parts.push(format!("{}\n{}{brief}", series.title(), series.table()));
+    }
+    let mut absent: Vec<&Absent> = Vec::new();
+    for note in series.iter().flat_map(|series| &series.absent) {
+        if !absent.contains(&note) {
+            absent.push(note);
+        }
+    }
+    parts.extend(absent.into_iter().map(|Absent { way, reason }| format!("without {way}: {reason}")));
+    parts.push(
+        "x NAME: how many times as fast as NAME, byte for byte; the median of the rounds' ratios ± their spread, and \
+         * where that less its spread is at least 0.99."
+            .to_owned(),
+    );
+    parts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests;
