@@ -184,6 +184,9 @@ mod tests {
 
     use super::*;
 
+    const MEASUREMENTS: [&str; 9] =
+        ["launch", "load", "jit", "sum", "minimum", "maximum", "dot", "vecadd", "transpose"];
+
     /// Exit code, standard output and standard error of a run.
     fn execute(arguments: &[&str]) -> (u8, String, String) {
         let options = Options::try_parse_from([&["bench"], arguments].concat()).unwrap();
@@ -197,7 +200,7 @@ mod tests {
         let gpus = Device::list().iter().filter(|device| device.backend == BackendKind::Cuda).count();
         let absent = format!("cuda:{gpus}");
         let reason = Device::open(&absent).unwrap_err().to_string();
-        for measurement in ["launch", "load", "jit"] {
+        for measurement in MEASUREMENTS {
             let (code, out, err) = execute(&[measurement, "--device", &absent]);
             assert_eq!((code, out.as_str()), (program::FAILURE, ""), "{measurement}: {err}");
             assert!(err.starts_with("error: nothing to measure without a GPU"), "{measurement}: {err}");
@@ -207,10 +210,43 @@ mod tests {
 
     #[test]
     fn the_simulator_is_refused() {
-        for measurement in ["launch", "load", "jit"] {
+        for measurement in MEASUREMENTS {
             let (code, _, err) = execute(&[measurement, "--device", "sim"]);
             assert_eq!(code, program::USAGE, "{measurement}: {err}");
             assert!(err.contains("--device sim is the simulator"), "{measurement}: {err}");
+        }
+    }
+
+    #[test]
+    fn comparisons_are_measured_recorded_and_drawn() {
+        let Some(gpu) = testing::gpu() else { return };
+        let gpu = gpu.properties().selector.clone();
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (record, csv, plot) = (place("record.json"), place("lines.csv"), place("chart.svg"));
+        for (operation, sizes) in [
+            ("sum", "2^10,2^20+1"),
+            ("minimum", "2^10"),
+            ("maximum", "2^10"),
+            ("dot", "2^10,2^20+1"),
+            ("vecadd", "2^10,2^20+1"),
+            ("transpose", "2^10,33x31"),
+        ] {
+            let brief = ["--sizes", sizes, "--rounds", "2", "--max-rounds", "2", "--types", "f32,bf16"];
+            let files = ["--record", &record, "--csv", &csv, "--plot", &plot];
+            let (code, out, err) = execute(&[&[operation, "--device", &gpu], &brief[..], &files[..]].concat());
+            assert_eq!((code, err.as_str()), (0, ""), "{operation}: {out}");
+            assert!(out.contains("calls in a graph"), "{out}");
+            let record: serde_json::Value = serde_json::from_slice(&std::fs::read(&record).unwrap()).unwrap();
+            let series = record["results"].as_array().unwrap();
+            assert_eq!(series.len(), 2 * 3, "{operation}");
+            for series in series {
+                assert_eq!(series["points"].as_array().unwrap().len(), sizes.split(',').count(), "{operation}");
+            }
+            assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > 2 * 3, "{operation}");
+            for mode in ["one-by-one", "graph", "latency"] {
+                assert!(std::fs::read_to_string(place(&format!("chart-bf16-{mode}.svg"))).unwrap().contains("<svg"));
+            }
         }
     }
 

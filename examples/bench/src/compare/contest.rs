@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::compare::subject::Named;
 
-    /// Ways that take as long as they are told, and may be wrong.
+    /// Ways that do nothing, and may be wrong.
     struct Made {
         wrong: &'static str,
         stream: Stream,
@@ -158,7 +158,6 @@ mod tests {
 
         fn finish(&mut self, way: usize, size: Size) -> Result<()> {
             self.enqueue(way, size)?;
-            std::thread::sleep(std::time::Duration::from_micros(200 * (way as u64 + 1)));
             Ok(self.stream.synchronize()?)
         }
 
@@ -190,11 +189,11 @@ mod tests {
         assert!(point.in_l2 && !outcome.points[1][1].in_l2);
         let names: Vec<_> = point.ways.iter().map(|way| way.name.as_str()).collect();
         assert_eq!(names, ["ours", "peer", "ceiling"]);
-        // The peer sleeps twice as long.
-        let ratio = &point.ratios[0];
-        assert_eq!((ratio.ours.as_str(), ratio.other.as_str()), ("ours", "peer"));
-        assert!(ratio.times.median > 1.3 && ratio.ahead, "{ratio:?}");
-        assert_eq!(point.ratios.len(), 2);
+        // Whatever the clock said, ours is compared with the others, and their times are of the same rounds.
+        let pairs: Vec<_> = point.ratios.iter().map(|ratio| (ratio.ours.as_str(), ratio.other.as_str())).collect();
+        assert_eq!(pairs, [("ours", "peer"), ("ours", "ceiling")]);
+        assert!(point.ways.iter().all(|way| way.us.samples == 3 && way.bytes == 4096));
+        assert!(point.ratios.iter().all(|ratio| ratio.times.samples == 3));
     }
 
     #[test]

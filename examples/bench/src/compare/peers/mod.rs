@@ -120,6 +120,51 @@ mod tests {
         assert!(reason.contains("bash scripts/peers.sh"), "{reason}");
     }
 
+    /// Compiles C to the peers' library in a folder; `None` where there is no compiler.
+    fn compile(folder: &Path, source: &str) -> Option<()> {
+        std::fs::write(folder.join("peers.c"), source).unwrap();
+        let arguments = ["-shared", "-fPIC", "peers.c", "-o", "librungs_peers.so"];
+        let compiler = std::process::Command::new("cc").args(arguments).current_dir(folder).status();
+        let Ok(status) = compiler else {
+            println!("skipped: there is no C compiler");
+            return None;
+        };
+        assert!(status.success());
+        Some(())
+    }
+
+    #[test]
+    fn another_version_of_the_interface_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = "unsigned rungs_peers_version(void) { return 99; }";
+        if compile(folder.path(), source).is_some() {
+            let reason = PeerLibrary::load(&[folder.path().to_owned()]).unwrap_err();
+            assert!(reason.contains("its interface has version 99 instead of 1"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_library_is_taken_from_the_first_folder_that_has_it() {
+        let (empty, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let source = r#"
+            unsigned rungs_peers_version(void) { return 1; }
+            const char *rungs_peers_description(void) { return "made up"; }
+            const char *rungs_error_text(int error) { return error == 7 ? "seven" : "another"; }
+            int rungs_read_prepare(int reading) { return reading == 1 ? 7 : 0; }
+            int rungs_reduce(void) { return 7; }
+            int rungs_add(void) { return 7; }
+            int rungs_read(void) { return 7; }
+            int rungs_fetch(void) { return 7; }
+        "#;
+        if compile(folder.path(), source).is_some() {
+            let library = PeerLibrary::load(&[empty.path().to_owned(), folder.path().to_owned()]).unwrap();
+            assert_eq!(library.description(), "made up");
+            assert!(library.prepare(Reading::Loads).is_ok());
+            let error = library.prepare(Reading::Bulk).unwrap_err().to_string();
+            assert_eq!(error, "a kernel that reads: seven (CUDA error 7)");
+        }
+    }
+
     #[test]
     fn a_companion_has_the_same_version() {
         let folder = tempfile::tempdir().unwrap();
