@@ -3,15 +3,18 @@
 #include "peers.h"
 
 #include <cub/version.cuh>
-
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number)
+#include <string>
 
 uint32_t rungs_peers_version() { return RUNGS_PEERS_VERSION; }
 
 const char *rungs_peers_description() {
-    return "CUB " TEXT(CUB_MAJOR_VERSION) "." TEXT(CUB_MINOR_VERSION) "." TEXT(CUB_SUBMINOR_VERSION) ", nvcc " TEXT(
-        __CUDACC_VER_MAJOR__) "." TEXT(__CUDACC_VER_MINOR__) "." TEXT(__CUDACC_VER_BUILD__);
+    const auto version = [](int major, int minor, int patch) {
+        return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+    };
+    static const std::string text =
+        "CUB " + version(CUB_MAJOR_VERSION, CUB_MINOR_VERSION, CUB_SUBMINOR_VERSION) + ", nvcc " +
+        version(__CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__);
+    return text.c_str();
 }
 
 const char *rungs_error_text(int32_t error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }

@@ -25,18 +25,18 @@ pub(crate) struct Contest<'a> {
 pub(crate) struct Outcome {
     /// For each mode, a point for each size.
     pub(crate) points: Vec<Vec<Point>>,
-    /// What went wrong with others than ours.
+    /// What went wrong with others than the default.
     pub(crate) failures: Vec<String>,
 }
 
 impl Contest<'_> {
     /// Measures. `report` is told what is done next.
     ///
-    /// Something wrong with a way of these crates ends it. Another way with a wrong result or an error is left out from
-    /// there on, and is a failure.
+    /// Something wrong with the default ends it: there is nothing to compare with others. Another way with a wrong result
+    /// or an error is left out at that size, and is a failure.
     ///
     /// # Errors
-    /// A wrong result or an error of a way of these crates; an error of the device.
+    /// A wrong result or an error of the default; an error of the device.
     pub(crate) fn run(&self, subject: &mut dyn Subject, mut report: impl FnMut(String)) -> Result<Outcome> {
         let mut outcome = Outcome { points: vec![Vec::new(); self.modes.len()], failures: Vec::new() };
         for &size in self.sizes {
@@ -72,7 +72,7 @@ impl Contest<'_> {
                     left.push(way);
                     results.push(result);
                 }
-                Err(error) if named.role.is_own() => {
+                Err(error) if named.role == Role::Ours => {
                     // Nothing may be running when memory goes.
                     let _ = self.stream.synchronize();
                     return Err(error).with_context(|| format!("{}, n = {size}", named.name));

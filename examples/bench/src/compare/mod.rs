@@ -167,7 +167,7 @@ impl Operation {
 /// Compares.
 ///
 /// # Errors
-/// A wrong result of these crates; an error of the device; a file that cannot be read or written; a mistake in the
+/// A wrong result of the default; an error of the device; a file that cannot be read or written; a mistake in the
 /// command line.
 pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> Result<Measured> {
     let sizes = operation.sizes(options)?;
@@ -198,7 +198,7 @@ pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> R
     Ok(Measured { name: operation.name(), text, results: serde_json::to_value(&series)?, failures })
 }
 
-/// All series, and what went wrong with peers.
+/// All series, and what went wrong with others than the default.
 fn measure(
     operation: Operation,
     options: &Options,
