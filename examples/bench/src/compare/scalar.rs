@@ -156,9 +156,6 @@ impl<T: Value, R: Element, const N: usize> Subject for Scalar<T, R, N> {
 
     fn prepare(&mut self, size: Size) -> Result<()> {
         let n = size.elements() as usize;
-        for (named, way) in &mut self.ways {
-            way.reserve(n).with_context(|| named.name.clone())?;
-        }
         if self.expected.is_none_or(|(of, _)| of != size) {
             let expected = [self.expected_of(self.random.host(n))?, self.expected_of(self.small.host(n))?];
             self.expected = Some((size, expected));
@@ -183,6 +180,7 @@ impl<T: Value, R: Element, const N: usize> Subject for Scalar<T, R, N> {
         };
         let n = size.elements() as usize;
         let (named, way) = &mut self.ways[way];
+        way.reserve(n)?;
         let inputs = [(&self.random, named.role == Role::Ours), (&self.small, true)];
         for ((inputs, exactly), expected) in inputs.into_iter().zip(&expected) {
             way.check(inputs.device(n)?, self.out.as_slice_mut(), expected, exactly)?;

@@ -51,15 +51,16 @@ pub(crate) trait Subject {
     /// The bytes that a way has to move at least, each input read once and each output written once.
     fn bytes(&self, way: usize, size: Size) -> u64;
 
-    /// Makes ready for a size: whatever the ways would otherwise allocate later, and what their results should be.
+    /// Finds out what the results of a size should be.
     fn prepare(&mut self, size: Size) -> Result<()>;
 
-    /// Gives one call to the stream; allocates nothing.
+    /// Gives one call to the stream, of a size that was checked last; allocates nothing.
     fn enqueue(&mut self, way: usize, size: Size) -> Result<()>;
 
     /// One call until its result is in the host's memory; where the result is an array, until the device is done.
     fn finish(&mut self, way: usize, size: Size) -> Result<()>;
 
-    /// Overwrites what an earlier call left, calls, and fails unless the result is right.
+    /// Makes the way's own memory large enough, overwrites what an earlier call left, calls, and fails unless the result
+    /// is right.
     fn check(&mut self, way: usize, size: Size) -> Result<()>;
 }
