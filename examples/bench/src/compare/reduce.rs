@@ -15,7 +15,7 @@ use super::subject::Role;
 
 /// The ways to sum.
 pub(crate) fn sum<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T::Sum, 1>> {
-    let mut scalar = reduction::<T, Plus>(builder)?;
+    let mut scalar = reduction::<T, Plus>(builder, !T::IS_FLOAT)?;
     if builder.wants_variants() {
         let rungs = rungs::all::<T>(builder.stream)?;
         for rung in rungs.into_iter().filter(|rung| !rung.is_racy() && rung.of_crate() != "single-pass") {
@@ -30,19 +30,20 @@ pub(crate) fn sum<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T::Su
 
 /// The ways to find the minimum.
 pub(crate) fn minimum<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T, 1>> {
-    let scalar = reduction::<T, Minimum>(builder)?;
+    let scalar = reduction::<T, Minimum>(builder, true)?;
     with_peers(builder, scalar, Reduction::Minimum)
 }
 
 /// The ways to find the maximum.
 pub(crate) fn maximum<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T, 1>> {
-    let scalar = reduction::<T, Maximum>(builder)?;
+    let scalar = reduction::<T, Maximum>(builder, true)?;
     with_peers(builder, scalar, Reduction::Maximum)
 }
 
-/// The default alone.
-fn reduction<T: Value, Op: Operation<T>>(builder: &Builder<'_>) -> Result<Scalar<T, Op::Output, 1>> {
-    let mut scalar = Scalar::new(builder.stream, builder.largest, builder.seed, |[x]: [&[T]; 1]| Ok(Op::canonical(x)))?;
+/// The default alone, of an operation whose bits depend on no order, or do.
+fn reduction<T: Value, Op: Operation<T>>(builder: &Builder<'_>, any_order: bool) -> Result<Scalar<T, Op::Output, 1>> {
+    let canonical = |[x]: [&[T]; 1]| Ok(Op::canonical(x));
+    let mut scalar = Scalar::new(builder.stream, builder.largest, builder.seed, any_order, canonical)?;
     scalar.add(Role::Ours, "single-pass", Reduce::<T, Op>::new(builder.stream)?);
     Ok(scalar)
 }

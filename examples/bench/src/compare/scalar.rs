@@ -97,14 +97,22 @@ pub(crate) struct Scalar<T: Value, R: Element, const N: usize> {
     out: DeviceBuffer<R>,
     ways: Vec<(Named, Box<dyn ScalarWay<T, R, N>>)>,
     canonical: fn([&[T]; N]) -> Result<R>,
+    /// Whether the order of the elements never changes a bit of the result.
+    any_order: bool,
     /// For random values and for small integers.
     expected: Option<(Size, [Expected<R>; 2])>,
 }
 
 impl<T: Value, R: Element, const N: usize> Scalar<T, R, N> {
-    /// The operation that `canonical` computes on the host, for vectors of up to `n` elements. The first way has the
-    /// same bits.
-    pub(crate) fn new(stream: &Stream, n: u64, seed: u64, canonical: fn([&[T]; N]) -> Result<R>) -> Result<Self> {
+    /// The operation that `canonical` computes on the host, for vectors of up to `n` elements. The default has the same
+    /// bits, and so has every way where those depend on no order.
+    pub(crate) fn new(
+        stream: &Stream,
+        n: u64,
+        seed: u64,
+        any_order: bool,
+        canonical: fn([&[T]; N]) -> Result<R>,
+    ) -> Result<Self> {
         // The second small vector has another seed: of which vector they are is no part of what makes them.
         let vectors: [u64; N] = std::array::from_fn(|vector| vector as u64);
         Ok(Self {
@@ -113,6 +121,7 @@ impl<T: Value, R: Element, const N: usize> Scalar<T, R, N> {
             out: stream.alloc_zeros(1)?,
             ways: Vec::new(),
             canonical,
+            any_order,
             expected: None,
         })
     }
@@ -181,7 +190,7 @@ impl<T: Value, R: Element, const N: usize> Subject for Scalar<T, R, N> {
         let n = size.elements() as usize;
         let (named, way) = &mut self.ways[way];
         way.reserve(n)?;
-        let inputs = [(&self.random, named.role == Role::Ours), (&self.small, true)];
+        let inputs = [(&self.random, named.role == Role::Ours || self.any_order), (&self.small, true)];
         for ((inputs, exactly), expected) in inputs.into_iter().zip(&expected) {
             way.check(inputs.device(n)?, self.out.as_slice_mut(), expected, exactly)?;
         }
@@ -228,7 +237,61 @@ impl<T: Value, R: Element, const N: usize> ScalarWay<T, R, N> for Reader {
 
 #[cfg(test)]
 mod tests {
+    use kernels_common::canonical;
+    use kernels_common::device::Device;
+
     use super::*;
+
+    /// Adds up all elements but the last, on the host.
+    struct Short;
+
+    impl ScalarWay<f32, f32, 1> for Short {
+        fn enqueue(&mut self, [x]: [Slice<'_, f32>; 1], mut out: SliceMut<'_, f32>) -> Result<()> {
+            let x = x.download()?;
+            Ok(out.copy_from(&[canonical::sum(&x[..x.len() - 1])])?)
+        }
+
+        fn value(&mut self, [x]: [Slice<'_, f32>; 1], _: SliceMut<'_, f32>) -> Result<f32> {
+            Ok(canonical::sum(&x.download()?))
+        }
+    }
+
+    /// Adds up from the end, which rounds in another way.
+    struct Backwards;
+
+    impl ScalarWay<f32, f32, 1> for Backwards {
+        fn enqueue(&mut self, inputs: [Slice<'_, f32>; 1], mut out: SliceMut<'_, f32>) -> Result<()> {
+            let value = self.value(inputs, out.reborrow())?;
+            Ok(out.copy_from(&[value])?)
+        }
+
+        fn value(&mut self, [x]: [Slice<'_, f32>; 1], _: SliceMut<'_, f32>) -> Result<f32> {
+            Ok(x.download()?.iter().rev().sum())
+        }
+    }
+
+    fn check(role: Role, any_order: bool, way: impl ScalarWay<f32, f32, 1> + 'static) -> Result<()> {
+        let stream = Device::open("sim").unwrap().stream().unwrap();
+        let mut scalar = Scalar::new(&stream, 5000, 0, any_order, |[x]: [&[f32]; 1]| Ok(canonical::sum(x))).unwrap();
+        scalar.add(role, "way", way);
+        let size = Size::Vector(4321);
+        assert!(scalar.check(0, size).is_err(), "nothing is expected yet");
+        scalar.prepare(size)?;
+        scalar.check(0, size)
+    }
+
+    #[test]
+    fn an_element_that_is_left_out_is_found() {
+        let error = check(Role::Peer, false, Short).unwrap_err().to_string();
+        assert!(error.starts_with("the result is "), "{error}");
+    }
+
+    #[test]
+    fn a_peer_may_round_as_it_likes_where_an_order_matters() {
+        check(Role::Peer, false, Backwards).unwrap();
+        assert!(check(Role::Ours, false, Backwards).is_err());
+        assert!(check(Role::Peer, true, Backwards).is_err());
+    }
 
     #[test]
     fn words_of_whole_packets_are_added() {
