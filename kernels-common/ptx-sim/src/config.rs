@@ -15,6 +15,8 @@ pub struct Checks {
     pub barriers: bool,
     /// Warp operations that read a lane which is not there.
     pub lanes: bool,
+    /// Accesses to shared and global memory by different threads that nothing orders.
+    pub races: bool,
     /// Block barriers that complete only because some threads have left the kernel. The hardware allows this since
     /// compute capability 7.0, so it is not among the default checks.
     pub exited: bool,
@@ -22,10 +24,12 @@ pub struct Checks {
 
 impl Checks {
     /// Every check, also those that sound kernels may trip over.
-    pub const ALL: Checks = Checks { bounds: true, initialised: true, barriers: true, lanes: true, exited: true };
+    pub const ALL: Checks =
+        Checks { bounds: true, initialised: true, barriers: true, lanes: true, races: true, exited: true };
 
     /// No check: the fastest.
-    pub const NONE: Checks = Checks { bounds: false, initialised: false, barriers: false, lanes: false, exited: false };
+    pub const NONE: Checks =
+        Checks { bounds: false, initialised: false, barriers: false, lanes: false, races: false, exited: false };
 }
 
 impl Default for Checks {

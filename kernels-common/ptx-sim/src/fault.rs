@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::ast::{SourceLocation, Span};
+use crate::races::report::{self, Missing, RaceAccess};
 
 /// What an instruction did to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +164,18 @@ pub enum FaultKind {
         /// The allocation.
         place: Place,
     },
+    /// Two accesses to the same bytes, at least one of them a write, by different threads, in no order. They are a fault
+    /// of the second one, at which the first had been made already.
+    Race {
+        /// The access that was made before.
+        first: Box<RaceAccess>,
+        /// The one that met it: that of the fault's site, block and thread.
+        second: Box<RaceAccess>,
+        /// The allocation or the shared variable; its offset is that of the first byte that both touch.
+        place: Option<Place>,
+        /// What would have ordered them.
+        missing: Missing,
+    },
     /// A block barrier that some threads of the block cannot reach together with the others.
     DivergentBarrier {
         /// Lanes of this warp that reached it.
@@ -231,6 +244,9 @@ impl fmt::Display for FaultKind {
                 write!(f, "uninitialised read: {access}, which this block has not written")
             }
             FaultKind::ReadOnly { access, place } => write!(f, "write to read-only memory: {access}, {place}"),
+            FaultKind::Race { first, second, place, missing } => {
+                report::describe(f, (first, second), place.as_ref(), *missing)
+            }
             FaultKind::DivergentBarrier { lanes, others } => {
                 write!(
                     f,

@@ -103,6 +103,7 @@ mod lower;
 mod memory;
 mod num;
 mod program;
+mod races;
 mod rows;
 mod sched;
 mod simulator;
@@ -113,4 +114,5 @@ pub use fault::{Access, Fault, FaultDetails, FaultKind, FaultSite, MemorySpace, 
 pub use launch::Launch;
 pub use memory::MemoryError;
 pub use program::{Kernel, LoadError, Program};
+pub use races::report::{Missing, RaceAccess, Scope, Strength};
 pub use simulator::Simulator;

@@ -1,0 +1,3 @@
+//! Data races in shared and global memory.
+
+pub(crate) mod report;
