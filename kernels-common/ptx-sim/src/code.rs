@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::ast::{Function, Type};
 use crate::exec::Exec;
 use crate::exec::atomic::AtomicOp;
+use crate::fault::FaultSite;
 use crate::rows::{Line, Row};
 use crate::sched::barrier::BarrierOp;
 
@@ -163,6 +164,8 @@ pub(crate) struct Code {
     pub(crate) warp_lines: u32,
     pub(crate) registers: u32,
     pub(crate) static_shared: u32,
+    /// Static shared variables: name, offset, size; by ascending offset.
+    pub(crate) shared: Vec<(Arc<str>, u32, u64)>,
     /// Where dynamic shared memory starts: `static_shared`, aligned as its declaration asks.
     pub(crate) dynamic_shared: u32,
 }
@@ -172,6 +175,17 @@ impl Code {
     pub(crate) fn instruction(&self, pc: u32) -> Option<&crate::ast::Instruction> {
         let &(function, index) = self.sites.get(pc as usize)?;
         self.functions[function as usize].source.body.get(index as usize)
+    }
+
+    /// What a fault says of the instruction at `pc`.
+    pub(crate) fn site(&self, pc: u32) -> Option<FaultSite> {
+        let function = self.sites.get(pc as usize)?.0;
+        self.instruction(pc).map(|instruction| FaultSite {
+            opcode: instruction.opcode.clone(),
+            span: instruction.span,
+            source: instruction.source.clone(),
+            function: (function != 0).then(|| self.functions[function as usize].source.name.clone()),
+        })
     }
 
     /// The barrier instruction at `pc`.

@@ -9,12 +9,14 @@ use crate::counters::Counters;
 use crate::exec::collective::Exchange;
 use crate::exec::control::NOWHERE;
 use crate::exec::global::STREAMS;
+use crate::exec::level::Level;
 use crate::exec::local::Local;
 use crate::exec::shared::Shared;
 use crate::exec::{Machine, bank_of};
-use crate::fault::{Fault, FaultDetails, FaultKind, FaultSite};
+use crate::fault::{Fault, FaultDetails, FaultKind};
 use crate::memory::Memory;
 use crate::program::Kernel;
+use crate::races::{BlockRaces, Races};
 use crate::rows::{LANES, Line};
 use crate::sched::block::{Block, PlacedFault, Policy, Progress};
 use crate::sched::random::Random;
@@ -200,19 +202,11 @@ impl Run<'_> {
 
     fn placed_fault(&self, placed: PlacedFault, block: [u32; 3]) -> Fault {
         let PlacedFault { fault, warp, pc } = placed;
-        let code = &self.kernel.code;
-        let function = code.sites.get(pc as usize).map_or(0, |site| site.0);
-        let site = code.instruction(pc).map(|instruction| FaultSite {
-            opcode: instruction.opcode.clone(),
-            span: instruction.span,
-            source: instruction.source.clone(),
-            function: (function != 0).then(|| code.functions[function as usize].source.name.clone()),
-        });
         Fault::new(FaultDetails {
             kind: *fault.kind,
             kernel: self.kernel.signature().name.clone(),
             module: self.kernel.module().name().into(),
-            site,
+            site: self.kernel.code.site(pc),
             block: Some(block),
             thread: Some(self.launch.thread_at(warp * LANES as u32 + fault.lane)),
         })
@@ -220,6 +214,8 @@ impl Run<'_> {
 
     fn execute(&self, memory: &mut Memory) -> Result<Counters, Fault> {
         let code = &self.kernel.code;
+        let races_before = memory.start_launch();
+        let wide = !self.config.portable && Level::detect() != Level::Portable;
         let mut machine = Machine {
             banks: [std::ptr::null_mut(); 4],
             mask: 0,
@@ -236,6 +232,9 @@ impl Run<'_> {
             code,
             memory,
             shared: Shared::new(0),
+            warp: 0,
+            races: Races::new(races_before, self.launch.grid, self.launch.block, wide),
+            here: BlockRaces::default(),
             local: Local::default(),
             local_base: 0,
             params: self.params,
@@ -244,11 +243,13 @@ impl Run<'_> {
             fault: None,
         };
         let mut policy = Policy { random: self.config.seed.map(Random::new), instructions: self.config.budget.max(1) };
-        if self.launch.cooperative {
-            self.resident(&mut machine, &mut policy)?;
+        let outcome = if self.launch.cooperative {
+            self.resident(&mut machine, &mut policy)
         } else {
-            self.in_turn(&mut machine, &mut policy)?;
-        }
+            self.in_turn(&mut machine, &mut policy)
+        };
+        machine.memory.end_launch(machine.races.now);
+        outcome?;
         let mut counters = machine.counters;
         let (blocks, threads) = (self.launch.blocks(), self.launch.threads());
         counters.blocks = blocks;

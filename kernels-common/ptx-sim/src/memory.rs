@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::fault::{Access, FaultKind, Operation, Place};
 use crate::initialised::Initialised;
+use crate::races::clock::{LAST, Time};
+use crate::races::lines;
 
 /// Addresses below this are a null pointer, perhaps with an index added.
 const NULL_END: u64 = 1 << 20;
@@ -120,6 +122,8 @@ struct Allocation {
     label: Option<Arc<str>>,
     read_only: bool,
     initialised: Initialised,
+    /// Accesses that others may race with; none until a kernel makes one.
+    shadow: Vec<lines::Line>,
 }
 
 impl Allocation {
@@ -166,6 +170,8 @@ pub(crate) struct Memory {
     pages: Vec<u32>,
     /// Freed allocations, oldest first; their records are reused when there are too many.
     freed: VecDeque<u32>,
+    /// What was the last time of all launches so far.
+    time: Time,
 }
 
 impl Memory {
@@ -177,6 +183,7 @@ impl Memory {
             allocations: Vec::new(),
             pages: vec![0],
             freed: VecDeque::new(),
+            time: 0,
         }
     }
 
@@ -199,6 +206,7 @@ impl Memory {
             label: None,
             read_only: false,
             initialised: Initialised::nothing(size),
+            shadow: Vec::new(),
         };
         let index = if self.freed.len() > REMEMBERED
             && let Some(index) = self.freed.pop_front()
@@ -224,6 +232,7 @@ impl Memory {
         let allocation = &mut self.allocations[index];
         allocation.block = None;
         allocation.initialised.set_all();
+        allocation.shadow = Vec::new();
         self.used -= allocation.size;
         self.freed.push_back(index as u32);
         Ok(())
@@ -392,6 +401,36 @@ impl Memory {
         }
     }
 
+    /// The shadow memory of a region.
+    #[inline(always)]
+    pub(crate) fn shadow(&mut self, region: &Region) -> &mut [lines::Line] {
+        let shadow = &mut self.allocations[region.index as usize].shadow;
+        if shadow.is_empty() {
+            make_shadow(shadow, region.size);
+        }
+        shadow
+    }
+
+    /// The time at which a launch starts: everything before it is in order.
+    pub(crate) fn start_launch(&mut self) -> Time {
+        if self.time > LAST / 2 {
+            self.allocations.iter_mut().for_each(|allocation| allocation.shadow = Vec::new());
+            self.time = 0;
+        }
+        self.time
+    }
+
+    /// Records the time at which a launch ends.
+    pub(crate) fn end_launch(&mut self, time: Time) {
+        self.time = time;
+    }
+
+    /// The live allocation that holds `address`, and where in it that is.
+    pub(crate) fn place(&self, address: u64) -> Option<Place> {
+        let allocation = &self.allocations[self.index(address)?];
+        allocation.block.is_some().then(|| allocation.place(address))
+    }
+
     /// What to say of an access that found no region, or one that does not allow it.
     #[cold]
     pub(crate) fn diagnose(&self, access: Access) -> FaultKind {
@@ -424,6 +463,12 @@ impl Memory {
         });
         FaultKind::OutOfBounds { access, place: nearest.map(|allocation| allocation.place(address)) }
     }
+}
+
+/// Shadow memory for `size` bytes. It is zeroed by the host's system, so that untouched pages cost nothing.
+#[cold]
+fn make_shadow(shadow: &mut Vec<lines::Line>, size: u64) {
+    *shadow = vec![[0; size_of::<lines::Line>() / 4]; size.div_ceil(lines::LINE) as usize];
 }
 
 fn page_of(address: u64) -> usize {

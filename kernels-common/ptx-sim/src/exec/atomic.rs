@@ -64,6 +64,12 @@ impl Run for Atomic {
                     let (before, after) = unsafe { exchange(hosts[lane], op, b, c) };
                     old[lane] = before;
                     m.changes += u64::from(before != after);
+                    if m.checks.races {
+                        let writes = !op.compares || before == if op.bytes == 2 { b & 0xffff } else { b };
+                        if m.race_of_atomic(ins, (addresses[lane], lane), width, space, writes) {
+                            return Flow::Fault;
+                        }
+                    }
                 }
             }
             if op.result {

@@ -373,7 +373,10 @@ impl Collective for WarpBarrier {
     unsafe fn contribute(_: &mut Machine<'_>, _: &Ins) {}
 
     #[inline(always)]
-    unsafe fn take(_: &mut Machine<'_>, _: &Ins, _: u32) -> Flow {
+    unsafe fn take(m: &mut Machine<'_>, _: &Ins, _: u32) -> Flow {
+        if m.checks.races {
+            m.here.threads.warp_barrier(&mut m.races, m.warp, m.exchange.present, m.live);
+        }
         Flow::Next
     }
 }

@@ -4,6 +4,7 @@ use super::level::Run;
 use super::{Flow, Machine};
 use crate::code::Ins;
 use crate::fault::FaultKind;
+use crate::races::report::Scope;
 use crate::rows::{LANES, lanes};
 
 /// No instruction.
@@ -127,13 +128,18 @@ impl Run for Trap {
     }
 }
 
-/// `membar`, `fence`. Lanes and blocks run one after another, so that every access is ordered already.
+/// `membar`, `fence`. Every access is seen at once by all, so that only [races](crate::races) have to do with it. `extra`
+/// is 0 if it orders no memory accesses, 1 if those of the block, 2 if those of all.
 pub(crate) struct Fence;
 
 impl Run for Fence {
     #[inline(always)]
-    unsafe fn run(m: &mut Machine<'_>, _: &Ins) -> Flow {
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
         m.counters.fences += 1;
+        if m.checks.races && ins.extra != 0 {
+            let scope = if ins.extra == 1 { Scope::Block } else { Scope::Device };
+            m.here.threads.fence(&mut m.races, m.warp, m.mask, scope);
+        }
         Flow::Next
     }
 }

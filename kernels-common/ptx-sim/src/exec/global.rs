@@ -7,6 +7,7 @@ use super::memory::{
 use crate::code::Ins;
 use crate::fault::{Access, MemorySpace, Operation};
 use crate::memory::Region;
+use crate::races::hooks::RunOf;
 use crate::rows::{LANES, lanes};
 
 /// Log2 of the bytes of a sector.
@@ -156,6 +157,12 @@ pub(crate) fn load<T: Element, const V: usize>(
     if address % width != 0 && m.checks.bounds {
         return false;
     }
+    if m.checks.races {
+        let run = RunOf { address, width, first, count, operation: Operation::Load };
+        if !m.global_run_is_ordered(ins, &region, run, same) {
+            return false;
+        }
+    }
     m.count_load(ins, sectors_of_run(address, bytes));
     // SAFETY: the region holds `bytes` bytes at `address`.
     unsafe {
@@ -170,6 +177,7 @@ pub(crate) fn load<T: Element, const V: usize>(
 #[inline(always)]
 pub(crate) fn store<T: Element, const V: usize>(
     m: &mut Machine<'_>,
+    ins: &Ins,
     addresses: &Addresses,
     values: &[&[T::Raw; LANES]; V],
 ) -> bool {
@@ -179,6 +187,12 @@ pub(crate) fn store<T: Element, const V: usize>(
     let Some(region) = m.global(address, bytes, Operation::Store) else { return false };
     if address % width != 0 && m.checks.bounds {
         return false;
+    }
+    if m.checks.races {
+        let run = RunOf { address, width, first, count, operation: Operation::Store };
+        if !m.global_run_is_ordered(ins, &region, run, false) {
+            return false;
+        }
     }
     m.counters.global_store_requests += 1;
     m.counters.global_store_sectors += sectors_of_run(address, bytes);

@@ -7,6 +7,7 @@ use super::{Flow, Machine, global, local, shared};
 use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::memory::GLOBAL_BASE;
+use crate::races::report::{Scope, Strength};
 use crate::rows::{LANES, Lane, Raw, lanes};
 
 /// Generic addresses of shared memory start here.
@@ -33,7 +34,7 @@ pub(crate) enum Space {
 const SPACES: [Space; 6] = [Space::Global, Space::Constant, Space::Shared, Space::Local, Space::Param, Space::Generic];
 
 /// How an instruction forms its addresses, packed into [`Ins::extra`]: the byte offset in the low half.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addressing {
     pub(crate) space: Space,
     pub(crate) offset: i32,
@@ -43,15 +44,38 @@ pub(crate) struct Addressing {
     pub(crate) in_frame: bool,
     /// The value may be changed by others at any time: a volatile or synchronising access.
     pub(crate) volatile: bool,
+    pub(crate) strength: Strength,
+    /// It acquires what others have released.
+    pub(crate) acquires: bool,
+    /// It releases what its thread has done before.
+    pub(crate) releases: bool,
 }
 
+const STRENGTHS: [Strength; 4] =
+    [Strength::Weak, Strength::Volatile, Strength::Strong(Scope::Block), Strength::Strong(Scope::Device)];
+
 impl Addressing {
+    /// A weak access to the address in a 64-bit register.
+    pub(crate) const PLAIN: Addressing = Addressing {
+        space: Space::Generic,
+        offset: 0,
+        narrow: false,
+        in_frame: false,
+        volatile: false,
+        strength: Strength::Weak,
+        acquires: false,
+        releases: false,
+    };
+
     pub(crate) fn pack(self) -> u64 {
         u64::from(self.offset as u32)
             | (self.space as u64) << 32
             | u64::from(self.narrow) << 40
             | u64::from(self.in_frame) << 41
             | u64::from(self.volatile) << 42
+            | (STRENGTHS.iter().position(|&each| each == self.strength).unwrap_or(0) as u64) << 43
+            | u64::from(self.acquires) << 45
+            | u64::from(self.releases) << 46
     }
 
     #[inline(always)]
@@ -62,6 +86,9 @@ impl Addressing {
             narrow: extra >> 40 & 1 != 0,
             in_frame: extra >> 41 & 1 != 0,
             volatile: extra >> 42 & 1 != 0,
+            strength: STRENGTHS[(extra >> 43) as usize % STRENGTHS.len()],
+            acquires: extra >> 45 & 1 != 0,
+            releases: extra >> 46 & 1 != 0,
         }
     }
 }
@@ -407,7 +434,7 @@ impl<T: Element, const V: usize> Run for Load<T, V> {
         let mut loaded = [[T::Raw::default(); LANES]; V];
         let done = match how.space {
             Space::Global | Space::Constant => global::load::<T, V>(m, ins, &addresses, &mut loaded),
-            Space::Shared => shared::load::<T, V>(m, &addresses, &mut loaded),
+            Space::Shared => shared::load::<T, V>(m, ins, &addresses, &mut loaded),
             _ => false,
         };
         if !done {
@@ -437,8 +464,8 @@ impl<T: Element, const V: usize> Run for Store<T, V> {
         let values: [&[T::Raw; LANES]; V] =
             std::array::from_fn(|index| unsafe { &*std::ptr::from_ref(m.get::<T::Raw>(ins.rows[index + 1])) });
         let done = match how.space {
-            Space::Global => global::store::<T, V>(m, &addresses, &values),
-            Space::Shared => shared::store::<T, V>(m, &addresses, &values),
+            Space::Global => global::store::<T, V>(m, ins, &addresses, &values),
+            Space::Shared => shared::store::<T, V>(m, ins, &addresses, &values),
             _ => false,
         };
         if done {
@@ -504,6 +531,12 @@ unsafe fn load_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut addresse
         if hosts.is_none() && space != MemorySpace::Local {
             return Flow::Fault;
         }
+        if let (true, MemorySpace::Global | MemorySpace::Shared, Some(hosts)) = (m.checks.races, space, &hosts) {
+            let access = (addresses, hosts, mask);
+            if m.races_of(ins, access, shape.width(), (space, Operation::Load), |_, _, _| 0) {
+                return Flow::Fault;
+            }
+        }
         for index in 0..shape.count {
             let offset = index as u64 * shape.size;
             let mut values = match &hosts {
@@ -552,6 +585,13 @@ unsafe fn store_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut address
         if hosts.is_none() && space != MemorySpace::Local {
             return Flow::Fault;
         }
+        if let (true, MemorySpace::Global | MemorySpace::Shared, Some(hosts)) = (m.checks.races, space, &hosts) {
+            // SAFETY: the caller's promise; the byte is one of the access.
+            let stored = |m: &Machine<'_>, lane: usize, byte: u64| unsafe { stored_byte(m, ins, shape, lane, byte) };
+            if m.races_of(ins, (addresses, hosts, mask), shape.width(), (space, Operation::Store), stored) {
+                return Flow::Fault;
+            }
+        }
         for index in 0..shape.count {
             let offset = index as u64 * shape.size;
             // SAFETY: the caller's promise; elements of 8 bytes have 64-bit rows.
@@ -570,6 +610,17 @@ unsafe fn store_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut address
         }
         Flow::Next
     })
+}
+
+/// A byte of what a lane stores.
+///
+/// # Safety
+/// As for [`Exec`](super::Exec); `byte` must be less than the width of the access.
+unsafe fn stored_byte(m: &Machine<'_>, ins: &Ins, shape: Shape, lane: usize, byte: u64) -> u8 {
+    let row = ins.rows[(byte / shape.size) as usize + 1];
+    // SAFETY: the caller's promise; elements of 8 bytes have 64-bit rows.
+    let bits = unsafe { if shape.size == 8 { m.get::<u64>(row)[lane] } else { m.get::<u32>(row)[lane].into() } };
+    (bits >> (8 * (byte % shape.size))) as u8
 }
 
 /// The elements at `offset` from each pointer, zero-extended; zeros where it is null.
@@ -687,10 +738,13 @@ mod tests {
     #[test]
     fn addressing_round_trips() {
         for space in SPACES {
-            let how = Addressing { space, offset: -5, narrow: true, in_frame: false, volatile: true };
-            let back = Addressing::unpack(how.pack());
-            assert_eq!((back.space, back.offset), (space, -5));
-            assert_eq!((back.narrow, back.in_frame, back.volatile), (true, false, true));
+            for strength in STRENGTHS {
+                let how = Addressing { space, offset: -5, narrow: true, volatile: true, strength, ..Addressing::PLAIN };
+                for how in [Addressing { acquires: true, ..how }, Addressing { releases: true, ..how }] {
+                    assert_eq!(Addressing::unpack(how.pack()), how);
+                    assert!(how.pack() >> EXTRA_SHIFT == 0);
+                }
+            }
         }
     }
 

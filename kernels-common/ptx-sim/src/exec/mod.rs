@@ -21,6 +21,7 @@ use crate::config::Checks;
 use crate::counters::Counters;
 use crate::fault::FaultKind;
 use crate::memory::Memory;
+use crate::races::{BlockRaces, Races};
 use crate::rows::{LANES, Line, Raw, Row};
 
 /// Runs one instruction.
@@ -112,6 +113,11 @@ pub(crate) struct Machine<'a> {
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a mut Memory,
     pub(crate) shared: shared::Shared,
+    /// The running warp of its block.
+    pub(crate) warp: u32,
+    pub(crate) races: Races,
+    /// What the running block has to do with races.
+    pub(crate) here: BlockRaces,
     pub(crate) local: local::Local,
     /// Start of the running activation's local memory.
     pub(crate) local_base: u64,

@@ -2,8 +2,10 @@
 
 use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, load_run, pattern, store_run};
 use super::{Machine, banks};
+use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::initialised::Initialised;
+use crate::races::hooks::RunOf;
 use crate::rows::{LANES, Line, lanes};
 
 /// What unwritten shared memory holds, so that a kernel that reads it despite all cannot pass for a right one.
@@ -23,6 +25,11 @@ impl Shared {
             Shared { lines: vec![Line::ZERO; lines], size: u64::from(size), written: Initialised::nothing(0) };
         shared.reset();
         shared
+    }
+
+    /// Bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     /// Makes it the memory of a new block.
@@ -89,6 +96,7 @@ impl Machine<'_> {
 #[inline(always)]
 pub(crate) fn load<T: Element, const V: usize>(
     m: &mut Machine<'_>,
+    ins: &Ins,
     addresses: &Addresses,
     loaded: &mut Loaded<T, V>,
 ) -> bool {
@@ -103,6 +111,12 @@ pub(crate) fn load<T: Element, const V: usize>(
         return false;
     }
     let Some(host) = m.shared_range(address, count as u64 * width, Operation::Load) else { return false };
+    if m.checks.races {
+        let run = RunOf { address, width, first, count, operation: Operation::Load };
+        if !m.shared_run_is_ordered(ins, run, same) {
+            return false;
+        }
+    }
     m.counters.shared_load_requests += 1;
     m.counters.shared_load_wavefronts +=
         if same { banks::load_of_same(m.mask, width) } else { banks::load_of_run(first, count, width) };
@@ -115,6 +129,7 @@ pub(crate) fn load<T: Element, const V: usize>(
 #[inline(always)]
 pub(crate) fn store<T: Element, const V: usize>(
     m: &mut Machine<'_>,
+    ins: &Ins,
     addresses: &Addresses,
     values: &[&[T::Raw; LANES]; V],
 ) -> bool {
@@ -125,6 +140,12 @@ pub(crate) fn store<T: Element, const V: usize>(
         return false;
     }
     let Some(host) = m.shared_range(address, count as u64 * width, Operation::Store) else { return false };
+    if m.checks.races {
+        let run = RunOf { address, width, first, count, operation: Operation::Store };
+        if !m.shared_run_is_ordered(ins, run, false) {
+            return false;
+        }
+    }
     m.counters.shared_store_requests += 1;
     m.counters.shared_store_wavefronts += banks::store_of_run(first, count, width);
     // SAFETY: `shared_range` found the whole run inside shared memory.

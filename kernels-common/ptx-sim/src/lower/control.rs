@@ -54,7 +54,13 @@ impl Lower<'_> {
                 Ok(())
             }
             "membar" | "fence" => {
-                self.emit::<flow::Fence>([], 0);
+                // A fence between proxies orders accesses of one thread.
+                let scope = match op.take_any(&["proxy", "cta"]) {
+                    Some("proxy") => 0,
+                    Some(_) => 1,
+                    None => 2,
+                };
+                self.emit::<flow::Fence>([], scope);
                 Ok(())
             }
             "nanosleep" => {

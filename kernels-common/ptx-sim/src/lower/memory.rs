@@ -13,6 +13,7 @@ use crate::exec::memory::{
 };
 use crate::num::float::{canonical, nan64};
 use crate::num::half::{bf16, both2, f16};
+use crate::races::report::{Scope, Strength};
 use crate::rows::Row;
 
 /// Modifiers that say when others see an access, or how it is cached: here every access is seen at once.
@@ -115,10 +116,27 @@ impl Lower<'_> {
         }
     }
 
+    /// How an access synchronises, by its modifiers.
+    fn strength(op: &Opcode<'_>) -> Addressing {
+        let acquires = op.has("acquire") || op.has("acq_rel");
+        let releases = op.has("release") || op.has("acq_rel");
+        let scope = if op.has("cta") || op.has("cluster") { Scope::Block } else { Scope::Device };
+        let strength = match () {
+            () if op.has("volatile") => Strength::Volatile,
+            () if acquires || releases || ["relaxed", "mmio"].iter().any(|modifier| op.has(modifier)) => {
+                Strength::Strong(scope)
+            }
+            // An atomic with a scope and no semantics is relaxed.
+            () if scope == Scope::Block => Strength::Strong(scope),
+            () => Strength::Weak,
+        };
+        Addressing { strength, acquires, releases, ..Addressing::PLAIN }
+    }
+
     /// The row and the form of an address operand.
     fn address(&mut self, operand: &Operand, space: Space) -> Result<(Row, Addressing)> {
         let Operand::Address { base, offset } = operand else { return Err("an address is needed".into()) };
-        let plain = Addressing { space, offset: 0, narrow: false, in_frame: false, volatile: false };
+        let plain = Addressing { space, ..Addressing::PLAIN };
         let narrow_offset =
             |offset: i64| i32::try_from(offset).map_err(|_| "the offset does not fit in 32 bits".to_owned());
         match &**base {
@@ -165,7 +183,8 @@ impl Lower<'_> {
     fn load(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let space = Self::space(op);
-        let volatile = ["volatile", "relaxed", "acquire", "mmio"].iter().any(|modifier| op.has(modifier));
+        let plain = Self::strength(op);
+        let volatile = plain.strength != Strength::Weak;
         op.ignore(is_hint);
         let [d, address] = &operands[..operands.len().min(2)] else { return Err("two operands are needed".into()) };
         let elements = Self::elements(op, d)?;
@@ -178,7 +197,8 @@ impl Lower<'_> {
             return self.load_parameters(elements, ty, i64::from(at).saturating_add(*offset));
         }
         let (row, how) = self.address(address, space)?;
-        let how = Addressing { volatile, ..how };
+        let Addressing { strength, acquires, .. } = plain;
+        let how = Addressing { volatile, strength, acquires, ..how };
         let mut rows = vec![row];
         for element in elements {
             rows.push(self.result(element, ty)?);
@@ -228,6 +248,7 @@ impl Lower<'_> {
     fn store(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let space = Self::space(op);
+        let Addressing { strength, releases, .. } = Self::strength(op);
         op.ignore(is_hint);
         let [address, values] = &operands[..operands.len().min(2)] else {
             return Err("two operands are needed".into());
@@ -235,6 +256,7 @@ impl Lower<'_> {
         let elements = Self::elements(op, values)?;
         op.finish()?;
         let (row, how) = self.address(address, space)?;
+        let how = Addressing { strength, releases, ..how };
         let mut rows = vec![row];
         for element in elements {
             rows.push(self.value(element, ty)?);
@@ -264,6 +286,10 @@ impl Lower<'_> {
     fn atomic(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let space = Self::space(op);
+        let how = Self::strength(op);
+        // Atomics are strong whether they say so or not.
+        let strength = if how.strength == Strength::Weak { Strength::Strong(Scope::Device) } else { how.strength };
+        let Addressing { acquires, releases, .. } = how;
         op.ignore(is_hint);
         let name = op
             .take_any(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"])
@@ -284,6 +310,7 @@ impl Lower<'_> {
             return Err("atomics work on global and shared memory".into());
         }
         let (row, how) = self.address(address, space)?;
+        let how = Addressing { strength, acquires, releases, ..how };
         let b = self.value(b, ty)?;
         let c = match c {
             Some(c) => self.value(c, ty)?,

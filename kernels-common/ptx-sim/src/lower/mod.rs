@@ -14,7 +14,7 @@ mod float;
 mod half;
 mod memory;
 mod moves;
-mod opcode;
+pub(crate) mod opcode;
 mod operand;
 pub(crate) mod types;
 mod warp;

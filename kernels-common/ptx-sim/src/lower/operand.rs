@@ -145,6 +145,7 @@ impl Lower<'_> {
                     return Err(format!("the shared variable `{name}` is too large").into());
                 }
                 self.code.static_shared = end as u32;
+                self.code.shared.push((variable.name.clone(), offset, variable.size));
                 self.shared.insert(variable.name.clone(), offset);
                 Ok(Place::Shared(offset))
             }

@@ -72,6 +72,9 @@ pub enum Missing {
     BlockBarrier,
     /// They are threads of different blocks: release and acquire, by fences and atomics, or the end of the kernel.
     Release,
+    /// They are threads of different blocks. The second one has read what the first one released, but no fence for the
+    /// whole device follows, nor did an acquiring access read it.
+    Acquire,
     /// They are threads of different blocks, and what was meant to order them reaches only one block.
     Scope,
 }
@@ -93,6 +96,10 @@ impl fmt::Display for Missing {
                 "nothing orders these threads of different blocks: they need a release and an acquire (a \
                  `__threadfence()` before an atomic on one side, one after an atomic on the other), a grid barrier, or \
                  two launches"
+            }
+            Missing::Acquire => {
+                "the second thread has read what the first one released, but does not acquire it: between that read and \
+                 the access a `__threadfence()` is missing"
             }
             Missing::Scope => {
                 "what orders them reaches only one block, but the threads are of different blocks: fences and atomics \

@@ -12,6 +12,7 @@ use crate::exec::shared::Shared;
 use crate::exec::{Flow, Machine, Quota, RawFault, bank_of};
 use crate::fault::{FaultKind, Waiting};
 use crate::lower::MAX_LOCAL;
+use crate::races::BlockRaces;
 use crate::rows::{LANES, Line, lanes};
 
 /// Backward branches that a path may take before others get a turn.
@@ -38,6 +39,9 @@ pub(crate) struct Block {
     /// The barriers that something has arrived at.
     active: u32,
     pub(crate) shared: Shared,
+    races: BlockRaces,
+    /// Whether it has run since it was reset.
+    begun: bool,
     /// The constant bank.
     pub(crate) constants: Vec<Line>,
 }
@@ -82,6 +86,8 @@ impl Block {
             active: 0,
             warps,
             shared: Shared::new(shared),
+            races: BlockRaces::default(),
+            begun: false,
             constants,
         }
     }
@@ -89,6 +95,7 @@ impl Block {
     /// Starts over as the block at `index` of the grid.
     pub(crate) fn reset(&mut self, code: &Code, index: [u32; 3]) {
         self.index = index;
+        self.begun = false;
         for warp in &mut self.warps {
             warp.reset(code.functions[0].entry);
         }
@@ -127,6 +134,11 @@ impl Block {
             order.extend(0..self.warps.len());
             random.shuffle(&mut order);
         }
+        if m.checks.races && !self.begun {
+            self.races.start(&mut m.races, self.index, self.warps.len(), self.shared.size());
+        }
+        self.begun = true;
+        swap(&mut m.here, &mut self.races);
         swap(&mut m.shared, &mut self.shared);
         let mut progress = Progress::Done;
         let mut outcome = Ok(());
@@ -141,6 +153,7 @@ impl Block {
             }
         }
         swap(&mut m.shared, &mut self.shared);
+        swap(&mut m.here, &mut self.races);
         outcome?;
         if self.warps.iter().all(Warp::is_done) {
             return Ok(Progress::Done);
@@ -151,6 +164,7 @@ impl Block {
     /// Points the machine at a path.
     fn enter(&mut self, m: &mut Machine<'_>, warp: usize, path: usize) {
         let Block { warps, constants, .. } = self;
+        m.warp = warp as u32;
         let warp = &mut warps[warp];
         let path = &warp.paths[path];
         m.banks[0] = bank_of(&mut warp.frame[path.context.frame as usize..]);
@@ -425,6 +439,9 @@ impl Block {
         }
         if op.arrive {
             path.pc += 1;
+            if m.checks.races {
+                m.here.threads.signal(&mut m.races, number as usize, index as u32, m.mask);
+            }
         } else {
             path.wait = Wait::Barrier(number);
         }
@@ -439,6 +456,10 @@ impl Block {
                 continue;
             }
             self.check_barrier(number, m)?;
+            if m.checks.races {
+                let (waiting, live) = self.at_barrier(number);
+                m.here.threads.block_barrier(&mut m.races, number, &waiting, &live);
+            }
             let Barrier { set, asked, .. } = self.barriers[number];
             self.barriers[number].clear();
             self.active &= !(1 << number);
@@ -474,6 +495,18 @@ impl Block {
             }
         }
         Ok(())
+    }
+
+    /// The lanes of each warp that wait at a barrier, and those that have not left the kernel.
+    fn at_barrier(&self, number: usize) -> ([u32; LANES], [u32; LANES]) {
+        let (mut waiting, mut live) = ([0; LANES], [0; LANES]);
+        for (warp, here) in self.warps.iter().enumerate() {
+            live[warp] = here.live;
+            for path in here.paths.iter().filter(|path| path.wait == Wait::Barrier(number as u32)) {
+                waiting[warp] |= path.mask;
+            }
+        }
+        (waiting, live)
     }
 
     /// Looks for misuse of a barrier that is complete.
