@@ -218,7 +218,8 @@ fn reductions() {
     let body = "ld.param.u64 %rd0, [x];\nred.global.add.u32 [%rd0], 3;\nred.global.max.s32 [%rd0+4], -7;\n\
                 red.release.gpu.global.add.f32 [%rd0+8], 0f3FC00000;\n\
                 atom.global.add.u32 %r0, [%rd0+12], 1;\natom.global.add.u32 _, [%rd0+12], 1;\n\
-                atom.global.add.u32 %r1, [%rd0+12], 1;\nst.global.u32 [%rd0+16], %r1;";
+                atom.global.add.u32 %r1, [%rd0+12], 1;\nsetp.eq.u32 %p0, %r1, -1;\n\
+                @%p0 st.global.u32 [%rd0+16], %r1;";
     let mut device = Device::new(&kernel("test", ".param .u64 x", body));
     let x = device.upload(&[0u32, (-9i32) as u32, 0, 0, 0]);
     let counters = device.launch("test", launch(2, 64), Params::new().add(x));

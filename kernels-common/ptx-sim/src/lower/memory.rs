@@ -183,8 +183,11 @@ impl Lower<'_> {
     fn load(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let space = Self::space(op);
-        let plain = Self::strength(op);
-        let volatile = plain.strength != Strength::Weak;
+        let Addressing { mut strength, acquires, .. } = Self::strength(op);
+        let volatile = strength != Strength::Weak;
+        if !volatile && self.f.peeks.contains(&self.f.index) {
+            strength = Strength::Strong(Scope::Device);
+        }
         op.ignore(is_hint);
         let [d, address] = &operands[..operands.len().min(2)] else { return Err("two operands are needed".into()) };
         let elements = Self::elements(op, d)?;
@@ -197,7 +200,6 @@ impl Lower<'_> {
             return self.load_parameters(elements, ty, i64::from(at).saturating_add(*offset));
         }
         let (row, how) = self.address(address, space)?;
-        let Addressing { strength, acquires, .. } = plain;
         let how = Addressing { volatile, strength, acquires, ..how };
         let mut rows = vec![row];
         for element in elements {

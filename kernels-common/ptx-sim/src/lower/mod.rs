@@ -16,11 +16,12 @@ mod memory;
 mod moves;
 pub(crate) mod opcode;
 mod operand;
+mod peek;
 pub(crate) mod types;
 mod warp;
 mod work;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use opcode::Opcode;
@@ -149,6 +150,8 @@ struct Body {
     aliases: HashMap<RegId, Row>,
     /// Times that each register is defined, and used.
     definitions: Vec<u32>,
+    /// Loads that a compare-and-swap checks.
+    peeks: HashSet<usize>,
     uses: Vec<u32>,
     /// Offsets of variables in local memory.
     locals: HashMap<Arc<str>, u32>,
@@ -259,6 +262,7 @@ impl<'a> Lower<'a> {
         };
         (self.f.locals, self.f.local_bytes) = (locals, local_bytes);
         self.count_uses(body);
+        self.f.peeks = peek::peeks(body, &self.f.definitions);
         let refused = |error: Refusal, instruction: &Instruction, loaded: &Loaded| match error {
             Refusal::Parse(error) => LoadError::Parse(error),
             Refusal::Text(message) => {

@@ -147,6 +147,19 @@ impl Cells {
         self.scratch = set;
     }
 
+    /// Whether just this access is on record: then nothing that it conflicts with has been recorded since.
+    pub(crate) fn has(&self, cell: usize, new: Record) -> bool {
+        let is_new = |old: &Record| {
+            old.time == new.time && old.id == new.id && old.block == new.block && new.mask & !old.mask == 0
+        };
+        let write = self.write.get(cell);
+        if write.time == LISTED {
+            return self.lists[write.block as usize].iter().any(is_new);
+        }
+        let column = if new.id.writes() { &self.write } else { &self.reads[0] };
+        is_new(&column.get(cell))
+    }
+
     /// Whether a strong write is on record for a cell.
     pub(crate) fn is_synchronising(&mut self, cell: usize, floor: Time) -> bool {
         let mut set = std::mem::take(&mut self.scratch);

@@ -130,21 +130,22 @@ impl Clock {
 
     /// Adds what `other` knows.
     pub(crate) fn join(&mut self, other: &Clock) {
-        self.root = join(&self.root, &other.root);
+        self.root = join(&other.root, &self.root).0;
     }
 
     /// Whether `other` adds nothing.
     pub(crate) fn includes(&self, other: &Clock) -> bool {
-        Rc::ptr_eq(&join(&self.root, &other.root), &self.root)
+        join(&self.root, &other.root).1
     }
 }
 
-/// The union of two trees; one of the two itself if the other adds nothing to it.
-fn join(a: &Rc<Node>, b: &Rc<Node>) -> Rc<Node> {
-    if Rc::ptr_eq(a, b) {
-        return a.clone();
-    }
+/// The union of two trees, and whether each of them is all of it. If one is, it is given itself, the first before the
+/// second.
+fn join(a: &Rc<Node>, b: &Rc<Node>) -> (Rc<Node>, bool, bool) {
     let (mut is_a, mut is_b) = (true, true);
+    if Rc::ptr_eq(a, b) {
+        return (a.clone(), is_a, is_b);
+    }
     let both = match (&**a, &**b) {
         (Node::Leaf(x), Node::Leaf(y)) => {
             let mut both = x.clone();
@@ -154,9 +155,9 @@ fn join(a: &Rc<Node>, b: &Rc<Node>) -> Rc<Node> {
         }
         (Node::Inner(x), Node::Inner(y)) => Node::Inner(std::array::from_fn(|index| match (&x[index], &y[index]) {
             (Some(x), Some(y)) => {
-                let both = join(x, y);
-                is_a &= Rc::ptr_eq(&both, x);
-                is_b &= Rc::ptr_eq(&both, y);
+                let (both, is_x, is_y) = join(x, y);
+                is_a &= is_x;
+                is_b &= is_y;
                 Some(both)
             }
             (x, y) => {
@@ -166,13 +167,14 @@ fn join(a: &Rc<Node>, b: &Rc<Node>) -> Rc<Node> {
             }
         })),
         // All clocks of a launch have the same number of levels.
-        _ => return a.clone(),
+        _ => return (a.clone(), true, false),
     };
-    match (is_a, is_b) {
+    let whole = match (is_a, is_b) {
         (true, _) => a.clone(),
         (_, true) => b.clone(),
         _ => Rc::new(both),
-    }
+    };
+    (whole, is_a, is_b)
 }
 
 /// Adds what `other` knows, if anything.
@@ -223,7 +225,10 @@ mod tests {
         let mut c = lane(2, 3, 0, 0, 5);
         assert!(a.includes(&c) && !c.includes(&a));
         c.join(&a);
-        assert!(Rc::ptr_eq(&a.root, &c.root));
+        assert!(Rc::ptr_eq(&a.root, &c.root), "of equal ones that of the other");
+        let d = a.clone();
+        a.join(&lane(2, 3, 0, 0, 4));
+        assert!(Rc::ptr_eq(&a.root, &d.root));
         a.join(&Clock::of(2, 3, Known::floor(9)));
         assert!(!Rc::ptr_eq(&a.root, &b.root));
         assert_eq!(*a.get(3).unwrap(), Known::floor(9), "what is less than the floor is dropped");

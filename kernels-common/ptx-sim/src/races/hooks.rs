@@ -199,7 +199,8 @@ impl Machine<'_> {
         let Some(first) = lanes(present).next() else { return false };
         let access =
             |lane: usize, mask| LaneAccess { address: addresses[lane], width, lane, mask, kind, order, pc, space };
-        if !kind.writes && order.is_none() && lanes(present).all(|lane| addresses[lane] == addresses[first]) {
+        let is_same = || lanes(present).all(|lane| addresses[lane] == addresses[first]);
+        if !kind.writes && (order.is_none() || self.objects(space).is_empty()) && is_same() {
             return self.race_of(&access(first, present), |_, _| false);
         }
         lanes(present).any(|lane| {
@@ -296,8 +297,10 @@ impl Machine<'_> {
                 let offset = from - start + ((index as u64) << shift);
                 let at = Cell { global: region.is_some(), in_bytes: shift == 0, index: first + index };
                 let address = access.address + offset;
-                if access.order.is_none() && access.kind.writes && !self.objects(access.space).is_empty() {
-                    synchronising |= self.is_synchronising(at);
+                if access.order.is_none() && access.kind.writes {
+                    synchronising |= !self.objects(access.space).is_empty() && self.is_synchronising(at);
+                } else if self.with_cells(at, |cells, _, _| cells.has(at.index, new)) {
+                    continue;
                 }
                 let mut conflicts = self.conflicts(at, new);
                 conflicts.retain(|old| !self.is_synchronised(access, old, &found));
@@ -372,6 +375,11 @@ impl Machine<'_> {
         if found.iter().any(|clock| covers(clock.as_ref(), old, old.mask)) {
             return true;
         }
+        // That volatile accesses of one warp need an order is a rule of this checker; what could order them does.
+        let both_volatile = old.id.strength() == Strength::Volatile && access.kind.strength == Strength::Volatile;
+        if both_volatile && self.here.threads.has_yet_to_acquire(self.warp, access.lane, old) {
+            return true;
+        }
         if old.id.is_weak() || !old.id.writes() {
             return false;
         }
@@ -381,7 +389,8 @@ impl Machine<'_> {
             .find(|found| found.iter().any(Option::is_some));
         found.is_some_and(|found| {
             lanes(access.mask).all(|lane| {
-                let acquired = |clock: &Clock| self.here.threads.has_acquired(self.warp, lane, clock);
+                let thread = (self.warp, lane);
+                let acquired = |clock: &Clock| self.here.threads.includes(&self.races, thread, clock, both_volatile);
                 if old.block == self.here.threads.block {
                     found[Scope::Block as usize].as_ref().is_some_and(acquired)
                 } else {

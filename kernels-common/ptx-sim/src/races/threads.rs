@@ -168,10 +168,13 @@ impl Threads {
         others == 0 || covers(acquired, record, others)
     }
 
-    /// Whether a lane has acquired everything that `clock` tells.
-    pub(crate) fn has_acquired(&self, warp: u32, lane: usize, clock: &Clock) -> bool {
-        let extra = self.warps[warp as usize].extra.as_ref();
-        extra.and_then(|extra| extra.acquired.get(lane)).is_some_and(|acquired| acquired.includes(clock))
+    /// Whether a lane knows everything that `clock` tells; with `or_read`, what it has read but not acquired counts too.
+    pub(crate) fn includes(&self, races: &Races, (warp, lane): (u32, usize), clock: &Clock, or_read: bool) -> bool {
+        let mut known = Some(self.release(races, warp, lane));
+        if let Some(extra) = self.warps[warp as usize].extra.as_ref().filter(|_| or_read) {
+            extra.pending.iter().for_each(|pending| join_into(&mut known, pending.get(lane)));
+        }
+        known.is_some_and(|known| known.includes(clock))
     }
 
     /// Whether a lane has read, but not acquired, what orders it after an access.
