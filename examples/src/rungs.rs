@@ -84,12 +84,20 @@ impl<T: Element> Rung<T> {
     }
 }
 
+/// The rung that is wrong on purpose.
+///
+/// # Errors
+/// If its kernel cannot be loaded.
+pub fn racy<T: Element>(stream: &Stream) -> Result<Rung<T>> {
+    Ok(Rung { of_crate: "atomic-reduce", way: Way::Racy(Racy::new(stream)?) })
+}
+
 /// Every rung, from below, for the device and the type; those that the device or the type rules out are left out.
 ///
 /// # Errors
 /// If a kernel cannot be loaded.
 pub fn all<T: Element>(stream: &Stream) -> Result<Vec<Rung<T>>> {
-    let mut rungs = vec![Rung { of_crate: "atomic-reduce", way: Way::Racy(Racy::new(stream)?) }];
+    let mut rungs = vec![racy(stream)?];
     for variant in atomic_reduce::Variant::ALL {
         rungs.push(Rung::right("atomic-reduce", AtomicReduce::new(stream, variant)?));
     }

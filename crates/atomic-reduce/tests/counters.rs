@@ -13,7 +13,7 @@ const N: u64 = 1 << 16;
 
 /// What the wrong sum of 2^16 ones of type `f32` does, and its result.
 fn of_racy() -> (Counters, f32) {
-    let device = Device::open("sim").unwrap();
+    let device = Device::open("sim:check=no-races").unwrap();
     let stream = device.stream().unwrap();
     let ones = stream.upload(&vec![1.0f32; N as usize]).unwrap();
     let mut out = stream.alloc_uninit::<f32>(1).unwrap();

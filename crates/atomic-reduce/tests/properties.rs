@@ -2,7 +2,7 @@
 
 use atomic_reduce::racy::Racy;
 use atomic_reduce::{AtomicReduce, Variant};
-use kernels_common::device::Device;
+use kernels_common::device::{BackendKind, Device};
 use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
 use kernels_common::stream::Stream;
@@ -52,9 +52,33 @@ fn additions_of_ones_stall_at_2_to_the_24() {
     }
 }
 
+/// The simulator says what is wrong with it, in whatever order it runs.
+#[test]
+fn the_race_is_found() {
+    for selector in ["sim", "sim:seed=1", "sim:seed=2"] {
+        let stream = Device::open(selector).unwrap().stream().unwrap();
+        for n in [2, 33, 257, 10_000] {
+            let x = stream.upload(&vec![1u32; n]).unwrap();
+            let mut out = stream.alloc_zeros(1).unwrap();
+            let mut racy = Racy::<u32>::new(&stream).unwrap();
+            let refused = racy.enqueue_wrong_sum(x.as_slice(), out.as_slice_mut()).unwrap_err();
+            let text = refused.to_string();
+            assert!(matches!(refused, Error::Fault(_)) && text.contains("data race"), "{selector}, {n}: {text}");
+        }
+        let one = stream.upload(&[5u32]).unwrap();
+        let mut out = stream.alloc_zeros(1).unwrap();
+        Racy::<u32>::new(&stream).unwrap().enqueue_wrong_sum(one.as_slice(), out.as_slice_mut()).unwrap();
+        assert_eq!(out.download().unwrap(), [5], "one thread has nobody to race with");
+    }
+}
+
+/// Without the simulator's check, and on a GPU, it gives a wrong sum.
 #[test]
 fn racy_additions_are_lost() {
-    for device in devices() {
+    let simulators =
+        ["sim:check=no-races", "sim:check=no-races,seed=1"].map(|selector| Device::open(selector).unwrap());
+    let gpus = devices().into_iter().filter(|device| device.properties().backend == BackendKind::Cuda);
+    for device in gpus.chain(simulators) {
         let stream = device.stream().unwrap();
         let n = 10_000;
         let values: Vec<u64> = Input { values: kernels_common::testing::Values::Ones, seed: 0 }.generate(n);

@@ -6,17 +6,12 @@ use crate::ast::Type;
 use crate::code::{Code, Constant, Known, Value};
 use crate::config::{Config, Limits};
 use crate::counters::Counters;
-use crate::exec::collective::Exchange;
-use crate::exec::control::NOWHERE;
-use crate::exec::global::STREAMS;
 use crate::exec::level::Level;
-use crate::exec::local::Local;
-use crate::exec::shared::Shared;
 use crate::exec::{Machine, bank_of};
 use crate::fault::{Fault, FaultDetails, FaultKind};
 use crate::memory::Memory;
 use crate::program::Kernel;
-use crate::races::{BlockRaces, Races};
+use crate::races::Races;
 use crate::rows::{LANES, Line};
 use crate::sched::block::{Block, PlacedFault, Policy, Progress};
 use crate::sched::random::Random;
@@ -216,32 +211,8 @@ impl Run<'_> {
         let code = &self.kernel.code;
         let races_before = memory.start_launch();
         let wide = !self.config.portable && Level::detect() != Level::Portable;
-        let mut machine = Machine {
-            banks: [std::ptr::null_mut(); 4],
-            mask: 0,
-            full: false,
-            live: 0,
-            meet: NOWHERE,
-            exchange: Exchange::NEW,
-            target: 0,
-            taken: 0,
-            destinations: [0; LANES],
-            watching: false,
-            changes: 0,
-            streams: [0; STREAMS],
-            code,
-            memory,
-            shared: Shared::new(0),
-            warp: 0,
-            races: Races::new(races_before, self.launch.grid, self.launch.block, wide),
-            here: BlockRaces::default(),
-            local: Local::default(),
-            local_base: 0,
-            params: self.params,
-            checks: self.config.checks,
-            counters: Counters::default(),
-            fault: None,
-        };
+        let races = Races::new(races_before, self.launch.grid, self.launch.block, wide);
+        let mut machine = Machine::new(code, memory, self.params, self.config.checks, races);
         let mut policy = Policy { random: self.config.seed.map(Random::new), instructions: self.config.budget.max(1) };
         let outcome = if self.launch.cooperative {
             self.resident(&mut machine, &mut policy)

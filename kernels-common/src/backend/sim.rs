@@ -71,6 +71,7 @@ impl Sim {
         checks.initialised = options.check_initialised;
         checks.barriers = options.check_barriers;
         checks.lanes = options.check_barriers;
+        checks.races = options.check_races;
         let config = Config {
             seed: options.seed,
             checks,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// | `seed` | a number that shuffles the order of blocks, warps and paths | in order |
 /// | `sms` | multiprocessors it has, from 1 to 1024 | 8 |
 /// | `cc` | compute capability from 5.0 to 12.1, such as `7.5` or `9.0` | 7.5 |
-/// | `check` | `all`, or `bounds`: addresses only | `all` |
+/// | `check` | `all`, `no-races`: all but data races, or `bounds`: addresses only | `all` |
 /// | `memory` | bytes of device memory | 16 GiB |
 /// | `managed` | `concurrent`, or `exclusive` for a device whose kernels and host must not use unified memory at the same time | `concurrent` |
 /// | `cooperative` | `yes`, or `no` for a device without cooperative launches | `yes` |
@@ -28,6 +28,8 @@ pub struct SimOptions {
     pub check_initialised: bool,
     /// Barriers and warp operations that some threads miss are faults.
     pub check_barriers: bool,
+    /// Data races in shared and global memory are faults.
+    pub check_races: bool,
     /// Bytes of device memory.
     pub memory: u64,
     /// Host and kernels may use unified memory at the same time.
@@ -44,6 +46,7 @@ impl Default for SimOptions {
             capability: (7, 5),
             check_initialised: true,
             check_barriers: true,
+            check_races: true,
             memory: 16 << 30,
             concurrent_managed_access: true,
             cooperative_launch: true,
@@ -65,6 +68,7 @@ impl fmt::Display for SimOptions {
         add(self.multiprocessors != default.multiprocessors, format!("sms={}", self.multiprocessors));
         add(self.capability != default.capability, format!("cc={}.{}", self.capability.0, self.capability.1));
         add(!self.check_initialised, "check=bounds".to_owned());
+        add(self.check_initialised && !self.check_races, "check=no-races".to_owned());
         add(self.memory != default.memory, format!("memory={}", self.memory));
         add(!self.concurrent_managed_access, "managed=exclusive".to_owned());
         add(!self.cooperative_launch, "cooperative=no".to_owned());
@@ -139,13 +143,15 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
             }
         }
         "check" => {
-            let (initialised, barriers) = match value {
+            let (others, races) = match value {
                 "all" => (true, true),
+                "no-races" => (true, false),
                 "bounds" => (false, false),
-                _ => return Err(format!("check={value} is neither all nor bounds")),
+                _ => return Err(format!("check={value} is neither all, no-races nor bounds")),
             };
-            options.check_initialised = initialised;
-            options.check_barriers = barriers;
+            options.check_initialised = others;
+            options.check_barriers = others;
+            options.check_races = races;
         }
         "memory" => {
             options.memory = match value.parse() {
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn options_are_written_as_they_are_read() {
         let every = "sim:seed=7,sms=4,cc=9.0,check=bounds,memory=1024,managed=exclusive,cooperative=no";
-        for text in ["sim", "sim:seed=0", every] {
+        for text in ["sim", "sim:seed=0", "sim:check=no-races", every] {
             match parse(text).unwrap() {
                 Selector::Sim(options) => assert_eq!(options.to_string(), text),
                 other => panic!("{other:?}"),
@@ -224,7 +230,7 @@ mod tests {
             ("sim:cc=12.2", "from 5.0 to 12.1"),
             ("sim:memory=0", "no memory to use"),
             ("sim:memory=1GiB", "`1GiB` is not a number of bytes"),
-            ("sim:check=some", "neither all nor bounds"),
+            ("sim:check=some", "neither all, no-races nor bounds"),
             ("sim:managed=1", "neither concurrent nor exclusive"),
             ("sim:cooperative=maybe", "neither yes nor no"),
             ("sim:speed=1", "no option `speed`"),

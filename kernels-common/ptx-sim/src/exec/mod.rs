@@ -127,6 +127,44 @@ pub(crate) struct Machine<'a> {
     pub(crate) fault: Option<RawFault>,
 }
 
+impl<'a> Machine<'a> {
+    /// A machine that points at nothing yet.
+    pub(crate) fn new(
+        code: &'a Code,
+        memory: &'a mut Memory,
+        params: &'a [u8],
+        checks: Checks,
+        races: Races,
+    ) -> Machine<'a> {
+        Machine {
+            banks: [std::ptr::null_mut(); 4],
+            mask: 0,
+            full: false,
+            live: 0,
+            meet: control::NOWHERE,
+            exchange: collective::Exchange::NEW,
+            target: 0,
+            taken: 0,
+            destinations: [0; LANES],
+            watching: false,
+            changes: 0,
+            streams: [0; global::STREAMS],
+            code,
+            memory,
+            shared: shared::Shared::new(0),
+            warp: 0,
+            races,
+            here: BlockRaces::default(),
+            local: local::Local::default(),
+            local_base: 0,
+            params,
+            checks,
+            counters: Counters::default(),
+            fault: None,
+        }
+    }
+}
+
 impl Machine<'_> {
     /// A number that grows whenever memory that others see may have changed.
     pub(crate) fn visible_changes(&self) -> u64 {

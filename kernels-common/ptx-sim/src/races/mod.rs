@@ -24,6 +24,8 @@ pub(crate) mod clock;
 mod diagnosis;
 pub(crate) mod hooks;
 pub(crate) mod lines;
+#[cfg(test)]
+mod oracle;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod sync;
