@@ -74,7 +74,11 @@ fn exchange(other: u32, space: &str, between: &str) -> String {
 fn barriers_order_threads_of_a_block() {
     for space in ["shared", "global"] {
         for (other, barriers, missing) in [
-            (1, &["bar.warp.sync -1;", "bar.warp.sync 3;", "bar.sync 0;"][..], Missing::WarpBarrier),
+            (
+                1,
+                &["bar.warp.sync -1;", "setp.lt.u32 %p2, %r0, 2;\n@%p2 bar.warp.sync 3;", "bar.sync 0;"][..],
+                Missing::WarpBarrier,
+            ),
             (
                 32,
                 &["bar.sync 0;", "barrier.sync 3;", "bar.sync 1, 64;", "bar.red.popc.u32 %r11, 0, %p1;"],

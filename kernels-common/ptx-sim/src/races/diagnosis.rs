@@ -1,5 +1,6 @@
 //! From a conflict to a fault.
 
+use super::clock::Clock;
 use super::hooks::LaneAccess;
 use super::record::Record;
 use super::report::{Missing, RaceAccess, Scope, Strength};
@@ -89,13 +90,15 @@ impl Machine<'_> {
             };
         }
         let narrow = Strength::Strong(Scope::Block);
-        let is_narrow = old.id.strength() == narrow || access.kind.strength == narrow;
-        let within_block = self.races.objects.any_near(old.block, |clock| covers(Some(clock), old, old.mask));
-        if is_narrow || within_block {
+        let covered = |clock: &Clock| covers(Some(clock), old, old.mask);
+        if old.id.strength() == narrow || access.kind.strength == narrow {
             return Missing::Scope;
         }
         if threads.has_yet_to_acquire(self.warp, access.lane, old) {
             return Missing::Acquire;
+        }
+        if self.races.objects.any_narrow(old.block, covered) {
+            return Missing::Scope;
         }
         Missing::Release
     }

@@ -255,8 +255,12 @@ impl Machine<'_> {
             _ => None,
         };
         let found = self.found(access);
-        let id = Id::new(self.warp, access.kind, access.pc);
         let (now, block) = (self.races.now, self.here.threads.block);
+        let released = self.observe_and_publish(access, &found);
+        let mut id = Id::new(self.warp, access.kind, access.pc);
+        if released.iter().any(Option::is_some) {
+            id = id.releasing();
+        }
         let new = Record { time: now, block, mask: access.mask, id };
         let (start, end) = match region {
             Some(region) => (access.address - region.start, access.address - region.start + access.width),
@@ -322,7 +326,7 @@ impl Machine<'_> {
             }
             from = to;
         }
-        self.synchronise(access, found, synchronising);
+        self.release(access, released, synchronising);
         false
     }
 
@@ -346,23 +350,33 @@ impl Machine<'_> {
         if space == MemorySpace::Global { &self.races.objects } else { &self.here.objects }
     }
 
-    /// Does a strong access's part in synchronisation; a weak store only ends what strong ones have released.
-    fn synchronise(&mut self, access: &LaneAccess, found: [Option<Clock>; 2], synchronising: bool) {
-        let (warp, block) = (self.warp, self.here.threads.block);
+    /// What a strong access makes its thread know, and what it makes known to others, by scope.
+    fn observe_and_publish(&mut self, access: &LaneAccess, found: &[Option<Clock>; 2]) -> [Option<Clock>; 2] {
+        let Some(order) = access.order else { return [None, None] };
+        let threads = &mut self.here.threads;
+        threads.observe(self.warp, access.lane, order, found);
+        if !access.kind.writes {
+            return [None, None];
+        }
+        threads.publish(&mut self.races, self.warp, access.lane, order)
+    }
+
+    /// Puts what a strong write makes known to its place. A weak one ends what others had put there, if it was
+    /// `synchronising`.
+    fn release(&mut self, access: &LaneAccess, released: [Option<Clock>; 2], synchronising: bool) {
+        if !access.kind.writes {
+            return;
+        }
         let global = access.space == MemorySpace::Global;
-        let Some(order) = access.order else {
+        let objects = if global { &mut self.races.objects } else { &mut self.here.objects };
+        if access.order.is_none() {
             if synchronising {
-                let objects = if global { &mut self.races.objects } else { &mut self.here.objects };
                 words(access.address, access.width).for_each(|word| objects.forget(word));
             }
             return;
-        };
-        if access.kind.reads {
-            self.here.threads.observe(warp, access.lane, order, found);
         }
-        if access.kind.writes {
-            let released = self.here.threads.publish(&mut self.races, warp, access.lane, order);
-            let objects = if global { &mut self.races.objects } else { &mut self.here.objects };
+        let block = self.here.threads.block;
+        if !objects.is_empty() || released[0].is_some() {
             for word in words(access.address, access.width) {
                 objects.release(word, block, access.kind.reads, released.clone());
             }
@@ -370,7 +384,7 @@ impl Machine<'_> {
     }
 
     /// Whether a conflicting access is ordered before this one by the place that both access: by what this one reads
-    /// there, or because the lane has acquired all that was released there, by strong writes of which `old` is one.
+    /// there, or because `old` has released something there and the lane has acquired all that is there.
     fn is_synchronised(&self, access: &LaneAccess, old: &Record, found: &[Option<Clock>; 2]) -> bool {
         if found.iter().any(|clock| covers(clock.as_ref(), old, old.mask)) {
             return true;
@@ -380,7 +394,7 @@ impl Machine<'_> {
         if both_volatile && self.here.threads.has_yet_to_acquire(self.warp, access.lane, old) {
             return true;
         }
-        if old.id.is_weak() || !old.id.writes() {
+        if !old.id.releases() {
             return false;
         }
         let objects = self.objects(access.space);

@@ -150,6 +150,7 @@ struct Logged {
     epoch: u32,
     kind: usize,
     swaps_in_vain: bool,
+    released: bool,
     /// Which of [`Oracle::seen`] is what the thread knew.
     seen: usize,
 }
@@ -241,9 +242,24 @@ impl Oracle {
                 }
             }
         }
-        self.threads[thread].clock[thread] += 1;
-        let new =
-            Logged { thread, epoch: self.threads[thread].clock[thread], kind, swaps_in_vain, seen: self.seen.len() };
+        // What is found is known, or waits for a fence, before anything is released.
+        let it = &mut self.threads[thread];
+        for (each, found) in found.iter().enumerate() {
+            match found {
+                Some(found) if acquires => join(&mut it.clock, found),
+                _ => join_option(&mut it.pending[each], found),
+            }
+        }
+        let released = scope.is_some() && writes && (releases || it.fenced[0].is_some());
+        it.clock[thread] += 1;
+        let new = Logged {
+            thread,
+            epoch: self.threads[thread].clock[thread],
+            kind,
+            swaps_in_vain,
+            released,
+            seen: self.seen.len(),
+        };
         self.seen.push(self.threads[thread].clock);
         for offset in 0..width {
             let byte = (memory, address + offset);
@@ -274,12 +290,6 @@ impl Oracle {
             return None;
         };
         let it = &mut self.threads[thread];
-        for (each, found) in found.iter().enumerate() {
-            match found {
-                Some(found) if acquires => join(&mut it.clock, found),
-                _ => join_option(&mut it.pending[each], found),
-            }
-        }
         if writes {
             let mut released = it.fenced;
             if releases {
@@ -302,11 +312,12 @@ impl Oracle {
     }
 
     /// Of accesses of one kind to a byte two are kept, if those are of different blocks, warps or lanes. What is ordered
-    /// before a store is not kept either, although what stores the same may go without order with the store alone.
+    /// before a write is not kept either, although some may go without order with the write alone: what stores the same,
+    /// and what has acquired that write.
     fn may_be_forgotten(&self, old: Logged, log: &[Logged]) -> bool {
         let like = |it: &&Logged| it.writes() == old.writes() && KINDS[it.kind].1 == KINDS[old.kind].1;
         let peers: BTreeSet<usize> = log.iter().filter(like).map(|it| it.thread).collect();
-        let is_before = |it: &Logged| it.operation() == Operation::Store && self.seen[it.seen][old.thread] >= old.epoch;
+        let is_before = |it: &Logged| it.writes() && self.seen[it.seen][old.thread] >= old.epoch;
         peers.len() > 2 || log.iter().any(|it| it.seen != old.seen && is_before(it))
     }
 
@@ -335,7 +346,7 @@ impl Oracle {
         if both_volatile && it.pending.iter().any(covers) {
             return true;
         }
-        if KINDS[old.kind].1 == Strength::Weak || !old.writes() {
+        if !old.released {
             return false;
         }
         let mut known = Some(it.clock);

@@ -25,7 +25,8 @@ pub(crate) const WARP: u32 = 31;
 const CLASS: u32 = 5;
 const READS: u32 = 1 << 7;
 const WRITES: u32 = 1 << 8;
-const PC: u32 = 9;
+const RELEASES: u32 = 1 << 9;
+const PC: u32 = 10;
 /// Instructions from this one on are not told apart.
 const MAX_PC: u32 = u32::MAX >> PC;
 
@@ -47,6 +48,15 @@ impl Id {
         };
         let (reads, writes) = (if kind.reads { READS } else { 0 }, if kind.writes { WRITES } else { 0 });
         Id(warp & WARP | class << CLASS | reads | writes | pc.min(MAX_PC) << PC)
+    }
+
+    /// The same of a write that has released something.
+    pub(crate) fn releasing(self) -> Id {
+        Id(self.0 | RELEASES)
+    }
+
+    pub(crate) fn releases(self) -> bool {
+        self.0 & RELEASES != 0
     }
 
     pub(crate) fn warp(self) -> u32 {

@@ -63,9 +63,11 @@ impl Objects {
         }
     }
 
-    /// Whether a thread of `block` has released something to its block only that `is_it` holds for.
-    pub(crate) fn any_near(&self, block: u32, is_it: impl Fn(&Clock) -> bool) -> bool {
-        self.0.values().any(|object| object.blocks.get(&block).is_some_and(&is_it))
+    /// Whether threads of `block` have released something that `is_it` holds for, but to their block only.
+    pub(crate) fn any_narrow(&self, block: u32, is_it: impl Fn(&Clock) -> bool) -> bool {
+        self.0
+            .values()
+            .any(|object| object.blocks.get(&block).is_some_and(&is_it) && !object.device.as_ref().is_some_and(&is_it))
     }
 
     /// Forgets a place, which a weak write has written.

@@ -259,12 +259,12 @@ impl Threads {
     }
 
     /// What a lane gets to know by a strong read of a place: at once if the access acquires, else at its next fence.
-    pub(crate) fn observe(&mut self, warp: u32, lane: usize, order: Order, found: [Option<Clock>; 2]) {
+    pub(crate) fn observe(&mut self, warp: u32, lane: usize, order: Order, found: &[Option<Clock>; 2]) {
         if found.iter().all(Option::is_none) {
             return;
         }
         let extra = self.warps[warp as usize].extra.get_or_insert_default();
-        for (scope, clock) in found.into_iter().enumerate() {
+        for (scope, clock) in found.iter().enumerate() {
             let to = if order.acquires { &mut extra.acquired } else { &mut extra.pending[scope] };
             to.join_lane(lane, clock.as_ref());
         }
