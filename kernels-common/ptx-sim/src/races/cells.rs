@@ -39,6 +39,21 @@ impl Column {
 /// In place of the time of a write: the cell has a list, whose number is in place of the block.
 const LISTED: Time = Time::MAX;
 
+/// The lane, as a bit, of each cell of 32 lanes with a power of two of cells each.
+static LANE_OF_CELL: [[u32; 16 * LANES]; 5] = {
+    let mut bits = [[0; 16 * LANES]; 5];
+    let mut step = 0;
+    while step < bits.len() {
+        let mut cell = 0;
+        while cell < LANES << step {
+            bits[step][cell] = BIT[cell >> step];
+            cell += 1;
+        }
+        step += 1;
+    }
+    bits
+};
+
 /// Shadow cells.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
@@ -169,58 +184,84 @@ impl Cells {
         strong
     }
 
-    /// Checks and records the weak access of consecutive lanes, from `first` on, to `cells` consecutive cells, 2 to the
-    /// power of `step` for each lane, if nothing is the matter and no more than the columns is needed. `time`, `block`
-    /// and `id` are those of the record. Otherwise gives false, and records nothing.
+    /// Checks and records the weak access of one lane to a cell, if nothing is the matter and no more than the columns
+    /// is needed. Otherwise gives false, and records nothing.
+    #[inline(always)]
+    pub(crate) fn single(&mut self, cell: usize, new: Record, ordered: &Ordered) -> bool {
+        let Cells { write, reads: [one, two], .. } = self;
+        // After a barrier all is old.
+        if write.time[cell] <= ordered.floor && one.time[cell] <= ordered.floor && !new.id.writes() {
+            one.set(cell, new);
+            return true;
+        }
+        let in_order = |column: &Column| {
+            let old = column.get(cell);
+            old.time <= ordered.floor || ordered.is_before(old.time, old.block, old.mask, old.id.0, new.mask)
+        };
+        if !in_order(write) {
+            return false;
+        }
+        let in_order_one = in_order(one);
+        if new.id.writes() {
+            if !in_order_one || !in_order(two) {
+                return false;
+            }
+            write.set(cell, new);
+            one.time[cell] = 0;
+            two.time[cell] = 0;
+            return true;
+        }
+        if in_order_one {
+            one.set(cell, new);
+            return true;
+        }
+        let (a, b) = (one.get(cell), two.get(cell));
+        if a.time == new.time && a.id == new.id && a.block == new.block {
+            one.mask[cell] |= new.mask;
+            return true;
+        }
+        if in_order(two) {
+            two.set(cell, new);
+            return true;
+        }
+        new.is_represented_by(&a, &b)
+    }
+
+    /// [`Cells::single`] of consecutive lanes, from `first` on, to `cells` consecutive cells, 2 to the power of `step`
+    /// for each lane. `time`, `block` and `id` are those of the record.
     #[inline(always)]
     pub(crate) fn run(
         &mut self,
         (from, cells, first, step): (usize, usize, usize, u32),
         (time, block, id): (Time, u32, Id),
-        by: &Accessor<'_>,
-        floor: Time,
+        ordered: &Ordered,
     ) -> bool {
         let range = from..from + cells;
-        let (warp, warp_floor, block_floor) =
-            (id.warp(), by.threads.warp_floor(by.warp).max(floor), by.threads.floor.max(floor));
-        // 2 where an access of the same thread, or one that is ordered by a barrier, is on record; else 0.
-        let is_ordered = |old_time: Time, old_block: u32, old_mask: u32, old_id: u32, bit: u32| {
-            let here = old_block == block;
-            let same_warp = old_id & WARP == warp;
-            (old_time <= floor)
-                | here & (old_time <= block_floor)
-                | here & same_warp & ((old_mask == bit) | (old_time <= warp_floor))
+        let Some(bits) = LANE_OF_CELL.get(step as usize).map(|bits| &bits[first << step..][..cells]) else {
+            return false;
         };
-        let mut bits = [0u32; LANES];
-        for (lane, bit) in bits.iter_mut().enumerate() {
-            *bit = if lane < cells { BIT[(first + (lane >> step)) % LANES] } else { 0 };
-        }
-        let wide = cells > LANES;
-        let bit = |index: usize| if wide { BIT[(first + (index >> step)) % LANES] } else { bits[index % LANES] };
         let Cells { write, reads: [one, two], .. } = self;
-        let ordered = |column: &Column| {
+        let in_order = |column: &Column| {
             let (times, blocks) = (&column.time[range.clone()], &column.block[range.clone()]);
             let (masks, ids) = (&column.mask[range.clone()], &column.id[range.clone()]);
             let mut all = true;
-            for index in 0..cells {
-                all &= is_ordered(times[index], blocks[index], masks[index], ids[index], bit(index));
+            for ((((&time, &block), &mask), &id), &bit) in times.iter().zip(blocks).zip(masks).zip(ids).zip(bits) {
+                all &= ordered.is_before(time, block, mask, id, bit);
             }
             all
         };
-        if !ordered(write) {
+        if !in_order(write) {
             return false;
         }
         let fill = |column: &mut Column| {
             column.time[range.clone()].fill(time);
             column.block[range.clone()].fill(block);
             column.id[range.clone()].fill(id.0);
-            for (index, mask) in column.mask[range.clone()].iter_mut().enumerate() {
-                *mask = bit(index);
-            }
+            column.mask[range.clone()].copy_from_slice(bits);
         };
-        let ordered_one = ordered(one);
+        let in_order_one = in_order(one);
         if id.writes() {
-            if !ordered_one || !ordered(two) {
+            if !in_order_one || !in_order(two) {
                 return false;
             }
             fill(write);
@@ -228,19 +269,52 @@ impl Cells {
             two.time[range].fill(0);
             return true;
         }
-        if ordered_one {
+        if in_order_one {
             fill(one);
             return true;
         }
-        if ordered(two) {
+        if in_order(two) {
             fill(two);
             return true;
         }
-        // Two reads that stand for this one: see `Record::is_represented_by`.
         range.clone().all(|cell| {
             let (a, b) = (one.get(cell), two.get(cell));
-            let new = Record { time, block, mask: bit(cell - range.start), id };
-            a.time > floor && b.time > floor && new.is_represented_by(&a, &b)
+            let new = Record { time, block, mask: bits[cell - range.start], id };
+            a.time > ordered.floor && b.time > ordered.floor && new.is_represented_by(&a, &b)
         })
+    }
+}
+
+/// What is ordered before an access by barriers.
+pub(crate) struct Ordered {
+    /// Everything up to here,
+    floor: Time,
+    block: u32,
+    /// what the block did up to here,
+    block_floor: Time,
+    warp: u32,
+    /// and what the warp did up to here.
+    warp_floor: Time,
+}
+
+impl Ordered {
+    pub(crate) fn new(by: &Accessor<'_>, floor: Time) -> Ordered {
+        Ordered {
+            floor,
+            block: by.threads.block,
+            block_floor: by.threads.floor.max(floor),
+            warp: by.warp,
+            warp_floor: by.threads.warp_floor(by.warp).max(floor),
+        }
+    }
+
+    /// Whether an access is ordered before one of the lane `bit`, by barriers or because the lane made it itself.
+    #[inline(always)]
+    fn is_before(&self, time: Time, block: u32, mask: u32, id: u32, bit: u32) -> bool {
+        let here = block == self.block;
+        let same_warp = id & WARP == self.warp;
+        (time <= self.floor)
+            | here & (time <= self.block_floor)
+            | here & same_warp & ((mask == bit) | (time <= self.warp_floor))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Order;
 use super::accessor;
-use super::cells::{Accessor, Cells};
+use super::cells::{Accessor, Cells, Ordered};
 use super::clock::{Clock, Time, join_into};
 use super::lines::{self, LINE, Lanes, Range};
 use super::record::{Id, Kind, Record, Set};
@@ -14,7 +14,7 @@ use crate::exec::Machine;
 use crate::exec::memory::{Addresses, Addressing, Hosts};
 use crate::fault::{MemorySpace, Operation};
 use crate::memory::Region;
-use crate::rows::lanes;
+use crate::rows::{BIT, lanes};
 
 /// The accesses of a warp to consecutive bytes: consecutive lanes, or all the same.
 #[derive(Clone, Copy)]
@@ -76,10 +76,9 @@ unsafe fn run_wide(
     cells: &mut Cells,
     shape: (usize, usize, usize, u32),
     record: (Time, u32, Id),
-    by: &Accessor<'_>,
-    floor: Time,
+    ordered: &Ordered,
 ) -> bool {
-    cells.run(shape, record, by, floor)
+    cells.run(shape, record, ordered)
 }
 
 fn run(
@@ -87,16 +86,15 @@ fn run(
     cells: &mut Cells,
     shape: (usize, usize, usize, u32),
     record: (Time, u32, Id),
-    by: &Accessor<'_>,
-    floor: Time,
+    ordered: &Ordered,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if wide {
         // SAFETY: `wide` says that the processor has what it takes.
-        return unsafe { run_wide(cells, shape, record, by, floor) };
+        return unsafe { run_wide(cells, shape, record, ordered) };
     }
     let _ = wide;
-    cells.run(shape, record, by, floor)
+    cells.run(shape, record, ordered)
 }
 
 impl Machine<'_> {
@@ -146,7 +144,7 @@ impl Machine<'_> {
                     first,
                     step - at.shift(),
                 );
-                if !run(races.wide, races.pools.of(at.bytes), shape, (now, block, id), &by, floor) {
+                if !run(races.wide, races.pools.of(at.bytes), shape, (now, block, id), &Ordered::new(&by, floor)) {
                     return false;
                 }
             }
@@ -174,7 +172,8 @@ impl Machine<'_> {
         let cells = (width >> shift) as usize * count;
         let shape = ((address >> shift) as usize, cells, first, width.trailing_zeros() - shift);
         let floor = here.threads.floor;
-        run(self.races.wide, &mut here.cells, shape, (self.races.now, here.threads.block, id), &by, floor)
+        let ordered = Ordered::new(&by, floor);
+        run(self.races.wide, &mut here.cells, shape, (self.races.now, here.threads.block, id), &ordered)
     }
 
     /// Checks and records the accesses of the lanes of `mask` that have a place on the host. `stored` gives a byte of
@@ -195,10 +194,20 @@ impl Machine<'_> {
             Strength::Strong(scope) => Some(Order { acquires, releases, scope }),
         };
         let pc = self.pc_of(ins);
-        let present = lanes(mask).filter(|&lane| !hosts[lane].is_null()).fold(0u32, |sum, lane| sum | 1 << lane);
+        let mut present = 0;
+        for (host, bit) in hosts.iter().zip(BIT) {
+            present |= if host.is_null() { 0 } else { bit };
+        }
+        present &= mask;
         let Some(first) = lanes(present).next() else { return false };
         let access =
             |lane: usize, mask| LaneAccess { address: addresses[lane], width, lane, mask, kind, order, pc, space };
+        if space == MemorySpace::Shared
+            && order.is_none()
+            && self.scattered_is_ordered((addresses, present), width, kind, pc)
+        {
+            return false;
+        }
         let is_same = || lanes(present).all(|lane| addresses[lane] == addresses[first]);
         if !kind.writes && (order.is_none() || self.objects(space).is_empty()) && is_same() {
             return self.race_of(&access(first, present), |_, _| false);
@@ -216,6 +225,24 @@ impl Machine<'_> {
                 stored(m, lane, at(lane)) == there
             };
             self.race_of(&access(lane, 1 << lane), changes_nothing)
+        })
+    }
+
+    /// Checks and records weak accesses of single lanes to shared memory, or false if that takes a closer look.
+    fn scattered_is_ordered(&mut self, (addresses, mask): (&Addresses, u32), width: u64, kind: Kind, pc: u32) -> bool {
+        let shift = if self.here.in_bytes { 0 } else { 2 };
+        if width % (1 << shift) != 0 || kind.writes && !self.here.objects.is_empty() {
+            return false;
+        }
+        let here = &mut self.here;
+        let by = accessor(&here.threads, &self.races, self.warp);
+        let (time, block, id) = (self.races.now, here.threads.block, Id::new(self.warp, kind, pc));
+        let ordered = Ordered::new(&by, here.threads.floor);
+        let cells = &mut here.cells;
+        lanes(mask).all(|lane| {
+            let (address, new) = (addresses[lane], Record { time, block, mask: 1 << lane, id });
+            address % (1 << shift) == 0
+                && (address >> shift..(address + width) >> shift).all(|cell| cells.single(cell as usize, new, &ordered))
         })
     }
 
@@ -304,6 +331,13 @@ impl Machine<'_> {
                 if access.order.is_none() && access.kind.writes {
                     synchronising |= !self.objects(access.space).is_empty() && self.is_synchronising(at);
                 } else if self.with_cells(at, |cells, _, _| cells.has(at.index, new)) {
+                    continue;
+                }
+                if access.order.is_none()
+                    && !synchronising
+                    && new.mask.is_power_of_two()
+                    && self.with_cells(at, |cells, by, floor| cells.single(at.index, new, &Ordered::new(by, floor)))
+                {
                     continue;
                 }
                 let mut conflicts = self.conflicts(at, new);
