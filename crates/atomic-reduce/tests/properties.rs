@@ -78,7 +78,7 @@ fn racy_additions_are_lost() {
     let simulators =
         ["sim:check=no-races", "sim:check=no-races,seed=1"].map(|selector| Device::open(selector).unwrap());
     let gpus = devices().into_iter().filter(|device| device.properties().backend == BackendKind::Cuda);
-    for device in gpus.chain(simulators) {
+    for device in gpus.chain(&simulators) {
         let stream = device.stream().unwrap();
         let n = 10_000;
         let values: Vec<u64> = Input { values: kernels_common::testing::Values::Ones, seed: 0 }.generate(n);
