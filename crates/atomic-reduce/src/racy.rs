@@ -40,7 +40,8 @@ impl<T: Element> Racy<T> {
     /// # Errors
     /// [`StreamMismatch`](kernels_common::error::Error::StreamMismatch);
     /// [`LengthMismatch`](kernels_common::error::Error::LengthMismatch) unless `output` has one element;
-    /// [`TooLarge`](kernels_common::error::Error::TooLarge).
+    /// [`TooLarge`](kernels_common::error::Error::TooLarge); on the simulator
+    /// [`Fault`](kernels_common::error::Error::Fault), which names the race, unless it was opened with `check=no-races`.
     pub fn enqueue_wrong_sum(&mut self, input: Slice<'_, T>, mut output: SliceMut<'_, T::Sum>) -> Result<()> {
         input.check(self.kernel.stream(), "the input")?;
         output.check(self.kernel.stream(), "the output")?;

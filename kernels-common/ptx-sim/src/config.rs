@@ -15,7 +15,7 @@ pub struct Checks {
     pub barriers: bool,
     /// Warp operations that read a lane which is not there.
     pub lanes: bool,
-    /// Accesses to shared and global memory by different threads that nothing orders.
+    /// Accesses to shared and global memory by different threads that nothing [orders](crate#races).
     pub races: bool,
     /// Block barriers that complete only because some threads have left the kernel. The hardware allows this since
     /// compute capability 7.0, so it is not among the default checks.

@@ -68,11 +68,46 @@
 //!   [seed](Config::seed) shuffles blocks, warps and divergent paths, again repeatably. Lanes that part at a branch
 //!   meet at its immediate post-dominator; a path that waits gives way to any other, so that spin locks come to an end.
 //! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has
-//!   written, writes to constants, barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
+//!   written, writes to constants, [data races](#races), barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
 //!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
 //!   block, the thread and the allocation. [`Checks`] turns them off one by one.
 //! * **Counters.** [`Counters`] are defined one by one. Requests and sectors of global and local memory, and wavefronts of
 //!   shared memory by instruction, equal those of Nsight Compute on an H200; `docs/counters.md` has the figures.
+//!
+//! # Races
+//!
+//! Two accesses to the same bytes of shared or global memory by different threads, at least one of them a write, are a
+//! [race](FaultKind::Race) unless one happens before the other. That is a property of the program, not of luck: the
+//! accesses need not come near each other in time, and the order that happens to run need not give a wrong result. What
+//! is found is exact for the order that runs; another [seed](Config::seed) may take another way through the kernel.
+//!
+//! One access happens before another
+//!
+//! * if the same thread makes both, in this order; the lanes of one instruction have none;
+//! * if a **block barrier** lies between them (`bar`, `barrier`, also numbered ones and those of some warps; `arrive` only
+//!   releases, threads that have left have arrived), or for lanes of a warp a **warp barrier** (`bar.warp.sync`) of both.
+//!   Shuffles, votes, matches and reductions of a warp order no memory;
+//! * if one thread **releases** and the other **acquires**: a strong write releases if it says so or if its thread has had
+//!   a fence before it, and a strong read of the same place acquires if it says so or with the next fence. Atomics in
+//!   between pass on what was released; strong stores end it. Strong are atomics, `.relaxed`, `.acquire`, `.release` and
+//!   `.volatile` accesses. Fences and strong accesses of the scope `.cta` reach the threads of their block, those of `.gpu`
+//!   and `.sys` all. This makes up the barriers of a grid, locks, flags, and the block that finishes last;
+//! * if a launch ends, or the host does something, between them.
+//!
+//! Strong accesses whose scopes reach each other do not race, whatever their order. Some cases the memory model of PTX
+//! leaves out, or is stricter on than hardware and practice, and they are settled so:
+//!
+//! * Two `.volatile` accesses by lanes of one warp do race: with them kernels of old assume that the lanes run in lock step.
+//! * A store that leaves a byte as it is does not race with another store, as in `*changed = 1` by many threads. Lanes of
+//!   one instruction that store different values to one place do.
+//! * What threads have fenced, or read and not yet acquired, passes through barriers: `__threadfence()` by all threads,
+//!   then a barrier, then an atomic by one of them releases what all have written.
+//! * A plain load whose value, or place, the same function gives to a compare-and-swap counts as relaxed: it is the first
+//!   look of a loop around `atomicCAS`.
+//! * A strong read is ordered after the earlier plain writes to its own place that the strong write it reads has released.
+//!
+//! A place remembers two of the accesses of each kind that nothing has ordered yet, of different blocks, warps or lanes if
+//! there are any, so that a race may go unseen when more have gone before; none is ever made up.
 //!
 //! # What it leaves out
 //!
@@ -87,6 +122,10 @@
 //! register is a row of 32 values, so that the functions are loops which the compiler vectorises; they exist twice, for
 //! the plain processor and for one with AVX2 and FMA, and the better one is taken. Immediates, parameters, addresses
 //! and special registers are rows that are ready before a block starts.
+//!
+//! Races are found by what each thread knows of the others, kept as one number for a block whose threads only meet at
+//! its barriers, and by shadow memory: 64 bytes for each 128 bytes of global memory that a launch touches, twelve times
+//! the size of those lines that warps do not go through side by side, and of shared memory.
 
 pub mod ast;
 pub mod ptx;

@@ -47,6 +47,7 @@ fn kind(kind: &FaultKind) -> &'static str {
         FaultKind::Misaligned { .. } => "misaligned",
         FaultKind::UninitialisedRead { .. } => "uninitialised-read",
         FaultKind::ReadOnly { .. } => "read-only",
+        FaultKind::Race { .. } => "race",
         FaultKind::DivergentBarrier { .. } => "divergent-barrier",
         FaultKind::ExitedThreads { .. } => "barrier-after-exit",
         FaultKind::AbsentLane { .. } => "absent-lane",

@@ -132,6 +132,8 @@ pub(crate) enum Check {
     Barriers,
     /// Warp operations that read a lane which is not there
     Lanes,
+    /// Accesses to shared and global memory by different threads that nothing orders
+    Races,
     /// Block barriers that complete only because threads have left (not looked for by default)
     Exited,
 }
@@ -149,6 +151,7 @@ impl RunOptions {
                 Check::Initialised => checks.initialised = on,
                 Check::Barriers => checks.barriers = on,
                 Check::Lanes => checks.lanes = on,
+                Check::Races => checks.races = on,
                 Check::Exited => checks.exited = on,
             }
         }

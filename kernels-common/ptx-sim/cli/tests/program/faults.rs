@@ -28,6 +28,7 @@ fn each_kind_has_its_name_and_message() {
         ("ld.global.u32 %r2, [%rd2];", "null --block 1", "null-pointer", "null pointer: load of 4 bytes"),
         ("ld.global.u64 %rd3, [%rd2];", "zeros:u32:8 --block 2", "misaligned", "not a multiple of 8"),
         ("ld.global.u32 %r2, [%rd2];", "uninit:u32:8,name=raw --block 2", "uninitialised-read", "`raw`"),
+        ("st.global.u32 [%rd1], %r1;", "zeros:u32:1 --block 2", "race", "lanes of one instruction"),
         (
             &format!("{split}bar.sync 0;\nLOW:\nadd.u32 %r3, %r1, 1;"),
             "null --block 32",
