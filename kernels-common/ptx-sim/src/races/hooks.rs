@@ -1,7 +1,5 @@
 //! What instructions call: checks of their accesses, and their part in synchronisation.
 
-use super::Order;
-use super::accessor;
 use super::cells::{Accessor, Cells, Ordered};
 use super::clock::{Clock, Time, join_into};
 use super::lines::{self, LINE, Lanes, Range};
@@ -9,6 +7,7 @@ use super::record::{Id, Kind, Record, Set};
 use super::report::{Scope, Strength};
 use super::sync::words;
 use super::threads::covers;
+use super::{Order, accessor};
 use crate::code::Ins;
 use crate::exec::Machine;
 use crate::exec::memory::{Addresses, Addressing, Hosts};
@@ -127,6 +126,8 @@ impl Machine<'_> {
         let by = accessor(&self.here.threads, &self.races, self.warp);
         let (races, offset) = (&mut self.races, address - region.start);
         let (now, block, floor) = (races.now, by.threads.block, by.launch_floor);
+        // What strong writes have released ends with a weak one; only lines with cells have seen any.
+        let in_cells = !same && (operation == Operation::Load || races.objects.is_empty());
         let step = width.trailing_zeros();
         let (mut from, end) = (offset, offset + if same { width } else { width * count as u64 });
         while from < end {
@@ -137,7 +138,9 @@ impl Machine<'_> {
             let range = Range { from: (from - start) as u32, to: (to - start) as u32, first: first as u32, lanes };
             let line = &mut shadow[(start / LINE) as usize];
             if !lines::touch(line, range, now, id, &by) {
-                let Some(at) = lines::cells(line, floor).filter(|at| !same && step >= at.shift()) else { return false };
+                let Some(at) = lines::cells(line, floor).filter(|at| in_cells && step >= at.shift()) else {
+                    return false;
+                };
                 let shape = (
                     at.first + (range.from as usize >> at.shift()),
                     (range.to - range.from) as usize >> at.shift(),
@@ -160,6 +163,7 @@ impl Machine<'_> {
         let unit = 1u64 << shift;
         if Addressing::unpack(ins.extra).strength != Strength::Weak
             || same
+            || operation == Operation::Store && !self.here.objects.is_empty()
             || !width.is_power_of_two()
             || !address.is_multiple_of(unit)
             || width < unit
