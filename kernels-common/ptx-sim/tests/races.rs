@@ -324,7 +324,7 @@ fn bytes_are_told_apart() {
                      add.u64 %rd3, %rd0, %rd2;\nst.{space}.{ty} [%rd1], {register};"
                 )
             };
-            sound(launch(1, 32), &store(bytes).replace("%rd0;", "%rd0;"));
+            sound(launch(1, 32), &store(bytes));
             if bytes < 8 {
                 broken(launch(1, 32), &store(0).replace("%r1;", "%r0;"));
             }

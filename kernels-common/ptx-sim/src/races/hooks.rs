@@ -235,7 +235,7 @@ impl Machine<'_> {
     /// Checks and records weak accesses of single lanes to shared memory, or false if that takes a closer look.
     fn scattered_is_ordered(&mut self, (addresses, mask): (&Addresses, u32), width: u64, kind: Kind, pc: u32) -> bool {
         let shift = if self.here.in_bytes { 0 } else { 2 };
-        if width % (1 << shift) != 0 || kind.writes && !self.here.objects.is_empty() {
+        if !width.is_multiple_of(1 << shift) || kind.writes && !self.here.objects.is_empty() {
             return false;
         }
         let here = &mut self.here;
@@ -310,11 +310,10 @@ impl Machine<'_> {
                     let shadow = &mut shadow[line as usize];
                     if access.order.is_none()
                         && let Some(range) = single(access, from % LINE, to - line * LINE)
+                        && lines::touch(shadow, range, now, id, &by)
                     {
-                        if lines::touch(shadow, range, now, id, &by) {
-                            from = to;
-                            continue;
-                        }
+                        from = to;
+                        continue;
                     }
                     let floor = self.races.launch_floor;
                     let at = lines::expand(shadow, !words, now, floor, &mut self.races.pools);

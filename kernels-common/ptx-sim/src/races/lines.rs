@@ -220,7 +220,7 @@ pub(crate) fn expand(line: &mut Line, bytes: bool, now: Time, launch_floor: Time
             Lanes::Bytes(step) => 1 << step,
             Lanes::All(_) => range.to - range.from,
         };
-        (range.from | range.to | step) % 4 == 0
+        (range.from | range.to | step).is_multiple_of(4)
     };
     let bytes = bytes || !live.iter().all(|(_, range)| whole_words(range));
     let shift = if bytes { 0 } else { 2 };

@@ -285,7 +285,9 @@ impl Oracle {
         }
         let Some(scope) = scope else {
             if writes {
-                words().for_each(|word| drop(self.objects.remove(&word)));
+                for word in words() {
+                    self.objects.remove(&word);
+                }
             }
             return None;
         };
