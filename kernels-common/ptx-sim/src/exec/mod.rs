@@ -6,6 +6,7 @@
 #![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 
 pub(crate) mod alu;
+pub(crate) mod async_copy;
 pub(crate) mod atomic;
 mod banks;
 pub(crate) mod collective;
@@ -13,8 +14,11 @@ pub(crate) mod control;
 pub(crate) mod global;
 pub(crate) mod level;
 pub(crate) mod local;
+pub(crate) mod mbarrier;
 pub(crate) mod memory;
+mod printf;
 pub(crate) mod shared;
+pub(crate) mod system;
 
 use crate::code::{Code, Ins};
 use crate::config::Checks;
@@ -94,6 +98,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) full: bool,
     /// Lanes of the warp that have not left the kernel.
     pub(crate) live: u32,
+    /// The running warp's place in its block.
+    pub(crate) warp: u32,
+    /// The launch goes in an order that a seed shuffles.
+    pub(crate) seeded: bool,
     /// The path meets others at this instruction.
     pub(crate) meet: u32,
     pub(crate) exchange: collective::Exchange,
@@ -119,6 +127,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) checks: Checks,
     pub(crate) counters: Counters,
     pub(crate) fault: Option<RawFault>,
+    /// What the kernel has printed.
+    pub(crate) output: &'a mut String,
 }
 
 impl Machine<'_> {
