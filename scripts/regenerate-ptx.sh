@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes the PTX: that of crates/*, of the
 # crate in the book (kernels-common/build/tests/saxpy), and of the simulator's tests
-# (kernels-common/ptx-sim/tests/foreign and tests/profile).
+# (kernels-common/ptx-sim/tests/foreign, tests/programs and tests/profile).
 #
 #   bash scripts/regenerate-ptx.sh           writes
 #   bash scripts/regenerate-ptx.sh --check   writes too, but fails if anything differs from what was there
@@ -24,11 +24,13 @@ before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 foreign=kernels-common/ptx-sim/tests/foreign
 accesses=kernels-common/ptx-sim/tests/profile/accesses
+programs=kernels-common/ptx-sim/tests/programs
 book=kernels-common/build/tests/saxpy
 # Copies all PTX that this script makes into a directory.
 copy_ptx() {
-    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$accesses*.ptx")
-    find crates "$book" "$foreign" "$(dirname "$accesses")" \( "${ours[@]}" \) -type f | sort | while read -r file; do
+    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$programs/*.ptx" -o -path "$accesses*.ptx")
+    local folders=(crates "$book" "$foreign" "$programs" "$(dirname "$accesses")")
+    find "${folders[@]}" \( "${ours[@]}" \) -type f | sort | while read -r file; do
         mkdir -p "$1/$(dirname "$file")"
         cp "$file" "$1/$file"
     done
@@ -49,13 +51,15 @@ fi
 env KERNELS_WRITE_PTX="$(date +%s.%N)" NVCC="$PWD/.cuda/toolkit/bin/nvcc" \
     cargo check --locked "${packages[@]}"
 
-# Each source for two compute capabilities, with the flags of nvcc's own that its line `// nvcc:` names. Names of files
-# lose their folders, and names of internal symbols, also where debug sections spell them in bytes, the hash of the
-# folder: those are not the same everywhere.
-rm -f "$foreign"/*.ptx
-for source in "$foreign"/*.cu; do
+# Each source for two compute capabilities, programs for a third one, with the flags of nvcc's own that the line
+# `// nvcc:` names. Names of files lose their folders, and names of internal symbols, also where debug sections spell
+# them in bytes, the hash of the folder: those are not the same everywhere.
+rm -f "$foreign"/*.ptx "$programs"/*.ptx
+for source in "$foreign"/*.cu "$programs"/*.cu; do
+    archs=(75 80)
+    if [ "$(dirname "$source")" = "$programs" ]; then archs+=(90); fi
     read -ra flags <<<"$(sed -n 's|^// nvcc: ||p' "$source")"
-    for arch in 75 80; do
+    for arch in "${archs[@]}"; do
         ptx=${source%.cu}.sm_$arch.ptx
         .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${flags[@]}" "$source" -o "$ptx"
         sed -i -E -e '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' \

@@ -83,7 +83,7 @@ pub struct Variable {
     pub external: bool,
     /// Initial bytes (little endian), zero-extended to `size`; empty if there is no initialiser.
     pub init: Vec<u8>,
-    /// Addresses of variables inside the initial value, where `init` is zero.
+    /// Addresses of variables and functions inside the initial value, where `init` is zero.
     pub addresses: Vec<InitialAddress>,
     /// Where it was declared.
     pub span: Span,
@@ -94,7 +94,7 @@ pub struct Variable {
 pub struct InitialAddress {
     /// Byte offset inside the initial value.
     pub offset: u64,
-    /// The `.global` or `.const` variable whose address it is.
+    /// The function, or the `.global` or `.const` variable, whose address it is.
     pub symbol: Arc<str>,
     /// Bytes added to the address.
     pub addend: i64,
@@ -176,6 +176,17 @@ pub struct Instruction {
     pub source: Option<SourceLocation>,
 }
 
+/// What a function looks like that is called by its address: a `.callprototype`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prototype {
+    /// Its label.
+    pub name: Arc<str>,
+    /// Results; their names mean nothing.
+    pub results: Vec<Variable>,
+    /// Parameters; their names mean nothing.
+    pub params: Vec<Variable>,
+}
+
 /// A kernel (`.entry`) or a device function (`.func`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
@@ -197,6 +208,10 @@ pub struct Function {
     pub labels: Vec<(Arc<str>, u32)>,
     /// `.branchtargets` tables: name and targets (instruction indices), for `brx.idx`.
     pub branch_targets: Vec<(Arc<str>, Vec<u32>)>,
+    /// Prototypes of the functions that are called by address.
+    pub prototypes: Vec<Prototype>,
+    /// `.calltargets` lists: name and the functions that a call by address may reach.
+    pub call_targets: Vec<(Arc<str>, Vec<Arc<str>>)>,
     /// `.maxntid`, if stated.
     pub max_threads: Option<[u32; 3]>,
     /// `.reqntid`, if stated.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::ast::{Function, Type};
 use crate::exec::Exec;
+use crate::exec::async_copy::CopyOp;
 use crate::exec::atomic::AtomicOp;
+use crate::exec::mbarrier::MbarrierOp;
+use crate::exec::system::SystemCall;
 use crate::fault::FaultSite;
 use crate::rows::{Line, Row};
 use crate::sched::barrier::BarrierOp;
@@ -68,6 +71,12 @@ pub(crate) struct Call {
     pub(crate) results: Vec<Passing>,
 }
 
+/// A call by address: the functions that it can reach, by address, with the instruction that calls each.
+#[derive(Debug, Default)]
+pub(crate) struct IndirectCall {
+    pub(crate) targets: Vec<(u64, u32)>,
+}
+
 /// What a constant row holds, filled in when a launch or a block starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
@@ -104,6 +113,8 @@ pub(crate) enum Value {
     LaneMaskGt,
     /// An address in dynamic shared memory, by its offset.
     DynamicAddress(u32),
+    /// An address in the shared memory that is reserved for the system, by its offset.
+    ReservedShared(u32),
     /// Bytes of dynamic shared memory.
     DynamicShared,
     /// Bytes of shared memory in all.
@@ -152,11 +163,15 @@ pub(crate) struct Code {
     /// The kernel first.
     pub(crate) functions: Vec<FunctionCode>,
     pub(crate) calls: Vec<Call>,
+    pub(crate) indirect_calls: Vec<IndirectCall>,
+    pub(crate) system_calls: Vec<SystemCall>,
     /// Targets of indexed branches.
     pub(crate) tables: Vec<Vec<u32>>,
     pub(crate) per_lane: Vec<PerLaneOp>,
     pub(crate) atomics: Vec<AtomicOp>,
     pub(crate) barriers: Vec<BarrierOp>,
+    pub(crate) mbarriers: Vec<MbarrierOp>,
+    pub(crate) copies: Vec<CopyOp>,
     pub(crate) constants: Vec<Constant>,
     /// Lines of the constant bank.
     pub(crate) constant_lines: u32,
@@ -168,6 +183,8 @@ pub(crate) struct Code {
     pub(crate) shared: Vec<(Arc<str>, u32, u64)>,
     /// Where dynamic shared memory starts: `static_shared`, aligned as its declaration asks.
     pub(crate) dynamic_shared: u32,
+    /// Bytes behind dynamic shared memory that the kernel uses as those reserved for the system.
+    pub(crate) reserved_shared: u32,
 }
 
 impl Code {
@@ -191,6 +208,11 @@ impl Code {
     /// The barrier instruction at `pc`.
     pub(crate) fn barrier(&self, pc: u32) -> BarrierOp {
         self.barriers[self.ins[pc as usize].extra as usize]
+    }
+
+    /// Whether the barrier instruction at `pc` is one of the cluster.
+    pub(crate) fn is_cluster_barrier(&self, pc: u32) -> bool {
+        self.instruction(pc).is_some_and(|instruction| instruction.opcode.starts_with("barrier.cluster"))
     }
 
     /// A bank of `lines` lines, all zero.

@@ -157,6 +157,13 @@ pub enum FaultKind {
         /// The allocation, for global memory.
         place: Option<Place>,
     },
+    /// A read of shared memory that an asynchronous copy under way writes.
+    CopyUnderWay {
+        /// The access.
+        access: Access,
+    },
+    /// A block that ends while a bulk copy still uses its shared memory.
+    UnfinishedCopy,
     /// A write to constant or read-only memory.
     ReadOnly {
         /// The access.
@@ -219,6 +226,32 @@ pub enum FaultKind {
         /// Calls on the stack.
         depth: u32,
     },
+    /// `alloca` of more than the thread has left.
+    StackOverflow {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// A call through an address at which no function is that the call can reach.
+    BadCall {
+        /// The address.
+        address: u64,
+    },
+    /// `free` in a kernel of what `malloc` in a kernel has not given, or of what has been freed.
+    BadFree {
+        /// The address.
+        address: u64,
+    },
+    /// An `assert` that failed.
+    Assertion {
+        /// The condition.
+        message: String,
+        /// The source file.
+        file: String,
+        /// The line in it.
+        line: u32,
+        /// The function.
+        function: String,
+    },
     /// An operand that the instruction does not allow.
     BadOperand(String),
     /// The launch could not start.
@@ -243,6 +276,13 @@ impl fmt::Display for FaultKind {
             FaultKind::UninitialisedRead { access, place: None } => {
                 write!(f, "uninitialised read: {access}, which this block has not written")
             }
+            FaultKind::CopyUnderWay { access } => {
+                write!(f, "copy under way: {access}, which an asynchronous copy may still write; wait for that first")
+            }
+            FaultKind::UnfinishedCopy => f.write_str(
+                "unfinished copy: the block ends while this bulk copy still uses its shared memory; wait for it, or for \
+                 its reading, before the last thread leaves",
+            ),
             FaultKind::ReadOnly { access, place } => write!(f, "write to read-only memory: {access}, {place}"),
             FaultKind::Race { first, second, place, missing } => {
                 report::describe(f, (first, second), place.as_ref(), *missing)
@@ -285,10 +325,25 @@ impl fmt::Display for FaultKind {
                  block that is not resident needs a cooperative launch), or the budget is too small for it"
             ),
             FaultKind::Trap => {
-                f.write_str("trap: the kernel executed `trap`, as `__trap()` and a failed `assert` make it do")
+                f.write_str("trap: the kernel executed `trap`, as `__trap()` makes it do")
             }
             FaultKind::CallDepth { depth } => {
                 write!(f, "call stack overflow: {depth} nested calls; the recursion is too deep, or does not end")
+            }
+            FaultKind::StackOverflow { bytes } => {
+                write!(f, "stack overflow: `alloca` of {bytes} bytes, more than the thread has left of its local memory")
+            }
+            FaultKind::BadCall { address: 0 } => f.write_str("bad call: a call through a null pointer"),
+            FaultKind::BadCall { address } => write!(
+                f,
+                "bad call: at {address:#x} is no function of the module with the parameters and results of this call"
+            ),
+            FaultKind::BadFree { address } => write!(
+                f,
+                "bad free: {address:#x} is nothing that `malloc` in a kernel gave, or it has been freed already"
+            ),
+            FaultKind::Assertion { message, file, line, function } => {
+                write!(f, "assertion failed: `{message}` in `{function}` ({file}:{line})")
             }
             FaultKind::BadOperand(text) => write!(f, "bad operand: {text}"),
             FaultKind::BadLaunch(text) => write!(f, "bad launch: {text}"),

@@ -56,13 +56,29 @@ impl Initialised {
         if self.is_all() {
             return;
         }
+        self.mark_words(from, to);
+        if self.missing == 0 {
+            self.bits = Vec::new();
+        }
+    }
+
+    fn mark_words(&mut self, from: u64, to: u64) {
         for (word, bits) in words(from, to) {
             let fresh = bits & !self.bits[word];
             self.bits[word] |= bits;
             self.missing -= u64::from(fresh.count_ones());
         }
-        if self.missing == 0 {
-            self.bits = Vec::new();
+    }
+
+    /// Records that the bytes `from..to` of `size` in all have not been written.
+    pub(crate) fn forget(&mut self, from: u64, to: u64, size: u64) {
+        if self.is_all() {
+            self.clear(size);
+            self.mark_words(0, size);
+        }
+        for (word, bits) in words(from, to) {
+            self.missing += u64::from((bits & self.bits[word]).count_ones());
+            self.bits[word] &= !bits;
         }
     }
 
@@ -111,6 +127,20 @@ mod tests {
         assert!(map.is_all());
         map.clear(10);
         assert!(!map.covers(0, 1));
+    }
+
+    #[test]
+    fn forgets_exactly_the_range() {
+        for (from, to) in [(0, 1), (60, 70), (0, 130), (129, 130)] {
+            let mut map = Initialised::nothing(130);
+            map.mark(0, 130);
+            map.forget(from, to, 130);
+            for byte in 0..130 {
+                assert_eq!(map.covers(byte, byte + 1), !(from..to).contains(&byte), "{from}..{to}, byte {byte}");
+            }
+            map.mark(from, to);
+            assert!(map.is_all());
+        }
     }
 
     #[test]

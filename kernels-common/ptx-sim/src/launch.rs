@@ -19,6 +19,9 @@ use crate::sched::random::Random;
 /// Bytes of the workspace through which the blocks of a cooperative launch meet.
 const WORKSPACE: u64 = 4096;
 
+/// Alignment of shared memory that is reserved for the system.
+const RESERVED_ALIGN: u32 = 128;
+
 /// The shape of a launch.
 ///
 /// ```
@@ -157,6 +160,7 @@ pub(crate) fn run(
     config: &Config,
     memory: &mut Memory,
     progress: Option<&AtomicU64>,
+    output: &mut String,
     kernel: &Kernel,
     launch: &Launch,
     params: &[u8],
@@ -166,7 +170,7 @@ pub(crate) fn run(
         return Err(run.fault(FaultKind::BadLaunch(text)));
     }
     if !launch.cooperative {
-        return run.execute(memory);
+        return run.execute(memory, output);
     }
     let workspace = memory.allocate(WORKSPACE).and_then(|address| {
         memory.fill(address, WORKSPACE, &[0])?;
@@ -177,7 +181,7 @@ pub(crate) fn run(
         Ok(address) => address,
         Err(error) => return Err(run.fault(FaultKind::BadLaunch(error.to_string()))),
     };
-    let outcome = run.execute(memory);
+    let outcome = run.execute(memory, output);
     // It was allocated above.
     let _ = memory.free(run.workspace);
     outcome
@@ -207,12 +211,13 @@ impl Run<'_> {
         })
     }
 
-    fn execute(&self, memory: &mut Memory) -> Result<Counters, Fault> {
+    fn execute(&self, memory: &mut Memory, output: &mut String) -> Result<Counters, Fault> {
         let code = &self.kernel.code;
         let races_before = memory.start_launch();
         let wide = !self.config.portable && Level::detect() != Level::Portable;
         let races = Races::new(races_before, self.launch.grid, self.launch.block, wide);
-        let mut machine = Machine::new(code, memory, self.params, self.config.checks, races);
+        let mut machine = Machine::new(code, memory, self.params, self.config.checks, races, output);
+        machine.seeded = self.config.seed.is_some();
         let mut policy = Policy { random: self.config.seed.map(Random::new), instructions: self.config.budget.max(1) };
         let outcome = if self.launch.cooperative {
             self.resident(&mut machine, &mut policy)
@@ -332,6 +337,12 @@ impl Run<'_> {
         self.placed_fault(watcher.fruitless(&self.kernel.code), watcher.index)
     }
 
+    /// Where shared memory that is reserved for the system starts: behind that of the kernel.
+    fn reserved_start(&self) -> u32 {
+        let end = self.kernel.code.dynamic_shared + self.launch.dynamic_shared;
+        if self.kernel.code.reserved_shared == 0 { end } else { end.next_multiple_of(RESERVED_ALIGN) }
+    }
+
     /// A block with all rows filled in that do not depend on its place.
     fn block(&self) -> Block {
         let code = &self.kernel.code;
@@ -339,8 +350,9 @@ impl Run<'_> {
         for constant in code.constants.iter().filter(|constant| constant.value.known() == Known::AtLaunch) {
             fill(&mut constants, constant, |lane| self.value(constant.value, [0; 3], 0, lane));
         }
-        let shared = code.dynamic_shared + self.launch.dynamic_shared;
+        let shared = self.reserved_start() + code.reserved_shared;
         let mut block = Block::new(code, self.launch.threads(), shared, constants);
+        block.shared.reserve(code.reserved_shared);
         for (warp, here) in block.warps.iter_mut().enumerate() {
             for constant in code.constants.iter().filter(|constant| constant.value.known() == Known::PerWarp) {
                 fill(&mut here.constants, constant, |lane| self.value(constant.value, [0; 3], warp as u32, lane));
@@ -384,6 +396,7 @@ impl Run<'_> {
             Value::LaneMaskGe => u32::MAX << lane,
             Value::LaneMaskGt => !(u32::MAX >> (31 - lane)),
             Value::DynamicAddress(offset) => code.dynamic_shared.wrapping_add(offset),
+            Value::ReservedShared(offset) => self.reserved_start() + offset,
             Value::DynamicShared => dynamic_shared,
             Value::TotalShared => code.dynamic_shared + dynamic_shared,
             Value::Workspace { high: true } => (self.workspace >> 32) as u32,

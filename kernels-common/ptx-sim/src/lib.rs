@@ -71,6 +71,10 @@
 //!   written, writes to constants, [data races](#races), barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
 //!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
 //!   block, the thread and the allocation. [`Checks`] turns them off one by one.
+//! * **Asynchronous copies.** They are checked when they are issued, and done when something waits for them, or with a
+//!   seed at any time before that. A read of shared memory that does not wait for the copy into it is a fault.
+//! * **Output.** What kernels print is [there](Simulator::take_output) after the launch, and an `assert` that fails is a
+//!   fault. Kernels allocate from a heap of 8 MiB.
 //! * **Counters.** [`Counters`] are defined one by one. Requests and sectors of global and local memory, and wavefronts of
 //!   shared memory by instruction, equal those of Nsight Compute on an H200; `docs/counters.md` has the figures.
 //!
@@ -111,10 +115,10 @@
 //!
 //! # What it leaves out
 //!
-//! Textures and surfaces, tensor cores, clusters, bulk and asynchronous copies, indirect calls, `printf` and `malloc`
-//! in kernels, dynamic parallelism; caches and time. A kernel that needs an instruction which is not there fails when
-//! it is [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module are not
-//! affected.
+//! Textures and surfaces, tensor cores and copies by tensor map, clusters of more than one block, dynamic parallelism;
+//! caches and time. A kernel that needs an instruction which is not there fails when it is
+//! [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module are not affected. The
+//! book's chapter on the simulator's instructions lists what there is.
 //!
 //! # How it works
 //!

@@ -20,6 +20,12 @@ pub(crate) const GLOBAL_BASE: u64 = 1 << 44;
 const PAGE: u64 = 1 << 20;
 /// Unmapped bytes between the end of an allocation and the start of the next, at least.
 const GUARD: u64 = 1 << 16;
+/// Bytes of the heap that `malloc` in kernels takes from, as a device has by default.
+const HEAP: u64 = 8 << 20;
+/// What allocations on the heap are rounded up to, with a header of this size.
+const HEAP_GRANULE: u64 = 16;
+/// How faults name what is on the heap.
+const HEAP_LABEL: &str = "memory that a kernel allocated";
 /// Freed allocations that are remembered.
 const REMEMBERED: usize = 4096;
 
@@ -121,6 +127,8 @@ struct Allocation {
     block: Option<Block>,
     label: Option<Arc<str>>,
     read_only: bool,
+    /// A kernel has allocated it.
+    on_heap: bool,
     initialised: Initialised,
     /// Accesses that others may race with; none until a kernel makes one.
     shadow: Vec<lines::Line>,
@@ -172,6 +180,8 @@ pub(crate) struct Memory {
     freed: VecDeque<u32>,
     /// What was the last time of all launches so far.
     time: Time,
+    /// Bytes that kernels have allocated.
+    heap: u64,
 }
 
 impl Memory {
@@ -184,6 +194,7 @@ impl Memory {
             pages: vec![0],
             freed: VecDeque::new(),
             time: 0,
+            heap: 0,
         }
     }
 
@@ -205,6 +216,7 @@ impl Memory {
             block: Some(block),
             label: None,
             read_only: false,
+            on_heap: false,
             initialised: Initialised::nothing(size),
             shadow: Vec::new(),
         };
@@ -236,6 +248,31 @@ impl Memory {
         self.used -= allocation.size;
         self.freed.push_back(index as u32);
         Ok(())
+    }
+
+    /// What `malloc` in a kernel gives: memory that stays until a kernel frees it, as long as the heap has room.
+    pub(crate) fn allocate_on_heap(&mut self, size: u64) -> Option<u64> {
+        let cost = heap_cost(size);
+        if size == 0 || self.heap.saturating_add(cost) > HEAP {
+            return None;
+        }
+        let address = self.allocate(size).ok()?;
+        let index = self.at_start(address).ok()?;
+        self.allocations[index].on_heap = true;
+        self.allocations[index].label = Some(HEAP_LABEL.into());
+        self.heap += cost;
+        Some(address)
+    }
+
+    /// What `free` in a kernel does; false if the address is none that [`Memory::allocate_on_heap`] gave.
+    pub(crate) fn free_on_heap(&mut self, address: u64) -> bool {
+        let Ok(index) = self.at_start(address) else { return false };
+        let Allocation { size, on_heap, .. } = self.allocations[index];
+        if on_heap && self.free(address).is_ok() {
+            self.heap -= heap_cost(size);
+            return true;
+        }
+        false
     }
 
     /// Index of the allocation, live or freed, whose pages (guard included) hold `address`.
@@ -469,6 +506,11 @@ impl Memory {
 #[cold]
 fn make_shadow(shadow: &mut Vec<lines::Line>, size: u64) {
     *shadow = vec![[0; size_of::<lines::Line>() / 4]; size.div_ceil(lines::LINE) as usize];
+}
+
+/// Bytes that an allocation takes from the heap.
+fn heap_cost(size: u64) -> u64 {
+    size.min(HEAP).next_multiple_of(HEAP_GRANULE) + HEAP_GRANULE
 }
 
 fn page_of(address: u64) -> usize {

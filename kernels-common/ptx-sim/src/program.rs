@@ -84,6 +84,8 @@ pub(crate) struct Loaded {
     pub(crate) module: Arc<Module>,
     /// Addresses of `.global` and `.const` variables.
     pub(crate) variables: HashMap<Arc<str>, u64>,
+    /// Address of the module's first function.
+    code: u64,
     kernels: Mutex<Lowered>,
 }
 
@@ -91,8 +93,26 @@ pub(crate) struct Loaded {
 type Lowered = HashMap<(Arc<str>, bool), Arc<Kernel>>;
 
 impl Loaded {
-    pub(crate) fn new(module: Arc<Module>, variables: HashMap<Arc<str>, u64>) -> Loaded {
-        Loaded { module, variables, kernels: Mutex::default() }
+    pub(crate) fn new(module: Arc<Module>, variables: HashMap<Arc<str>, u64>, code: u64) -> Loaded {
+        Loaded { module, variables, code, kernels: Mutex::default() }
+    }
+}
+
+/// Bytes from the address of one function to that of the next.
+const FUNCTION_STEP: u64 = 16;
+
+/// Where the functions of modules start. Nothing can be read or written there.
+pub(crate) const CODE_BASE: u64 = 4 << 40;
+
+/// Address of function `number` of a module whose functions start at `code`.
+pub(crate) fn function_address(code: u64, number: usize) -> u64 {
+    code + number as u64 * FUNCTION_STEP
+}
+
+impl Loaded {
+    /// Address of the function `name`.
+    pub(crate) fn function_address(&self, name: &str) -> Option<u64> {
+        self.module.function_number(name).map(|number| function_address(self.code, number))
     }
 }
 

@@ -46,6 +46,11 @@ impl Row {
         Row::new(bank, line * Line::BYTES)
     }
 
+    /// The 64-bit row behind this one: the upper half of a 128-bit register.
+    pub(crate) fn upper_half(self) -> Row {
+        Row(self.0 + 2 * Line::BYTES)
+    }
+
     #[inline(always)]
     pub(crate) fn bank(self) -> usize {
         (self.0 & 3) as usize

@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::fault::Fault;
 use crate::launch::{self, Launch};
 use crate::memory::{Memory, MemoryError};
-use crate::program::{Kernel, LoadError, Loaded, Program};
+use crate::program::{CODE_BASE, Kernel, LoadError, Loaded, Program, function_address};
 use crate::ptx::Module;
 
 /// A GPU in software: device memory, loaded modules, launches.
@@ -20,13 +20,16 @@ pub struct Simulator {
     config: Config,
     memory: Memory,
     progress: Option<Arc<AtomicU64>>,
+    /// Where the functions of the next module start.
+    code: u64,
+    output: String,
 }
 
 impl Simulator {
     /// A device with empty memory.
     pub fn new(config: Config) -> Simulator {
         let memory = Memory::new(config.memory);
-        Simulator { config, memory, progress: None }
+        Simulator { config, memory, progress: None, code: CODE_BASE, output: String::new() }
     }
 
     /// What the simulator was made with.
@@ -138,14 +141,19 @@ impl Simulator {
                 }
             };
         }
+        let code = self.code;
+        self.code = function_address(code, module.functions());
         for variable in module.variables() {
             for initial in &variable.addresses {
-                let address = variables[&initial.symbol].wrapping_add_signed(initial.addend);
+                let function = || module.function_number(&initial.symbol).map(|number| function_address(code, number));
+                // The module was refused if it is neither.
+                let Some(start) = variables.get(&initial.symbol).copied().or_else(function) else { continue };
+                let address = start.wrapping_add_signed(initial.addend);
                 // Within a variable that was placed above; the write cannot fail.
                 let _ = self.memory.write(variables[&variable.name] + initial.offset, &address.to_le_bytes());
             }
         }
-        Ok(Program(Arc::new(Loaded::new(module, variables))))
+        Ok(Program(Arc::new(Loaded::new(module, variables, code))))
     }
 
     fn place(&mut self, module: &Module, variable: &crate::ast::Variable) -> Result<u64, LoadError> {
@@ -189,12 +197,19 @@ impl Simulator {
     /// # Errors
     /// The first fault. Memory keeps what the kernel had written, and the simulator stays usable.
     pub fn launch(&mut self, kernel: &Kernel, launch: &Launch, params: &[u8]) -> Result<Counters, Fault> {
-        launch::run(&self.config, &mut self.memory, self.progress.as_deref(), kernel, launch, params)
+        let (memory, output) = (&mut self.memory, &mut self.output);
+        launch::run(&self.config, memory, self.progress.as_deref(), output, kernel, launch, params)
     }
 
     /// Has launches keep the number of PTX instructions that they have executed so far in `counter`, for another thread
     /// to look at while they run. It is brought up to date many times a second, and starts over with every launch.
     pub fn count_into(&mut self, counter: Option<Arc<AtomicU64>>) {
         self.progress = counter;
+    }
+
+    /// What kernels have printed since this was last asked for: thread after thread, as they came to their `printf`. A
+    /// launch that ends in a fault has printed what came before.
+    pub fn take_output(&mut self) -> String {
+        std::mem::take(&mut self.output)
     }
 }

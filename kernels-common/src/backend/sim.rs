@@ -294,8 +294,10 @@ impl Backend for Sim {
             dynamic_shared: config.shared_bytes,
             cooperative: config.cooperative,
         };
-        let counters = state.simulator.launch(&kernel, &launch, &block).map_err(Box::new)?;
-        state.counters += counters;
+        let outcome = state.simulator.launch(&kernel, &launch, &block);
+        // As on a device, what a kernel prints is for the standard output.
+        print!("{}", state.simulator.take_output());
+        state.counters += outcome.map_err(Box::new)?;
         Ok(())
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct RunReport {
     pub(crate) counters: Option<Counters>,
     pub(crate) ratios: Option<Ratios>,
     pub(crate) fault: Option<FaultReport>,
+    /// What the kernel has printed: in the first run, or with a fault in the one that has it.
+    pub(crate) printed: String,
     /// With `--seeds`.
     pub(crate) seeds: Option<SeedsReport>,
     /// Buffers that were written or printed.

@@ -42,7 +42,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Output, Error> {
     }
     let series = run_seeds(&simulation, options)?;
     let outputs = outputs(&simulation, options, &series)?;
-    let Series { first, fault, differences, run, elapsed } = series;
+    let Series { first, fault, printed, differences, run, elapsed } = series;
     let differ = options.reproducible && !differences.is_empty();
     let report = RunReport {
         format: FORMAT,
@@ -54,6 +54,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Output, Error> {
         counters: first.as_ref().and_then(|outcome| outcome.result.as_ref().ok()).copied(),
         ratios: first.as_ref().and_then(|outcome| outcome.result.as_ref().ok()).map(Ratios::new),
         fault,
+        printed,
         seeds: options.seeds.map(|asked| SeedsReport { run, asked, differences }),
         outputs,
     };
@@ -66,8 +67,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<Output, Error> {
     let empty = report.counters.is_none() && report.outputs.is_empty();
     let text = match options.json {
         true => json(&report),
-        false if empty => String::new(),
-        false => report.text(),
+        // As on a device, what a kernel prints is for the standard output.
+        false if empty => report.printed.clone(),
+        false => report.printed.clone() + &report.text(),
     };
     Ok(Output { text, complaint })
 }
@@ -124,6 +126,8 @@ struct Series {
     first: Option<Outcome>,
     /// The first fault.
     fault: Option<FaultReport>,
+    /// What was printed in the first run, or in the one with the fault.
+    printed: String,
     differences: Vec<Difference>,
     /// Runs, with the one that failed.
     run: u64,
@@ -132,7 +136,14 @@ struct Series {
 
 fn run_seeds(simulation: &Simulation<'_>, options: &RunOptions) -> Result<Series, Error> {
     let progress = Progress::new();
-    let mut series = Series { first: None, fault: None, differences: Vec::new(), run: 0, elapsed: Duration::ZERO };
+    let mut series = Series {
+        first: None,
+        fault: None,
+        printed: String::new(),
+        differences: Vec::new(),
+        run: 0,
+        elapsed: Duration::ZERO,
+    };
     for number in 0..options.seeds.unwrap_or(1) {
         let seed = options.seeds.map(|_| number).or(options.seed);
         if let Some(seeds) = options.seeds {
@@ -143,6 +154,9 @@ fn run_seeds(simulation: &Simulation<'_>, options: &RunOptions) -> Result<Series
         series.elapsed += outcome.elapsed;
         let failed = outcome.result.as_ref().err();
         series.fault = failed.map(|fault| FaultReport::new(fault, &simulation.module, seed));
+        if series.first.is_none() || series.fault.is_some() {
+            series.printed.clone_from(&outcome.printed);
+        }
         match &series.first {
             None => series.first = Some(outcome),
             Some(first) if series.fault.is_none() => {

@@ -30,6 +30,8 @@ pub(crate) struct Outcome {
     pub(crate) result: Result<Counters, Fault>,
     /// The elements of each buffer that is kept.
     pub(crate) contents: Vec<Vec<u8>>,
+    /// What the kernel has printed.
+    pub(crate) printed: String,
     pub(crate) elapsed: Duration,
 }
 
@@ -63,7 +65,7 @@ impl Simulation<'_> {
             simulator.read(address, &mut bytes).map_err(|error| Error::memory(&buffer.name, error))?;
             contents.push(bytes);
         }
-        Ok(Outcome { result, contents, elapsed })
+        Ok(Outcome { result, contents, printed: simulator.take_output(), elapsed })
     }
 }
 

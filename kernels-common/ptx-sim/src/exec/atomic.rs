@@ -3,19 +3,23 @@
 //! The lanes of a warp take their turns in ascending order.
 
 use super::level::Run;
-use super::memory::{Addresses, Addressing, EXTRA_SHIFT};
+use super::memory::{Addresses, Addressing, EXTRA_SHIFT, Hosts};
 use super::{Flow, Machine, banks, global, shared};
 use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
-use crate::rows::{LANES, lanes};
+use crate::rows::{LANES, Row, lanes};
 
 /// New value in memory from the old one and up to two operands, all as raw bits.
 pub(crate) type Update = fn(u64, u64, u64) -> u64;
 
 /// What an atomic instruction does.
 pub(crate) struct AtomicOp {
-    /// Bytes of the value: 2, 4 or 8. Those of 8 have 64-bit rows.
+    /// Bytes of the value: 2, 4, 8 or 16. Those of 8 have 64-bit rows.
     pub(crate) bytes: u32,
+    /// What addresses must be multiples of: more than `bytes` for the first element of a vector.
+    pub(crate) align: u32,
+    /// It is not a further element of a vector, which is one request.
+    pub(crate) counts: bool,
     pub(crate) update: Update,
     /// The instruction has a result that some instruction uses.
     pub(crate) result: bool,
@@ -37,17 +41,7 @@ impl Run for Atomic {
         // SAFETY: the caller's promise.
         let mut addresses = unsafe { m.addresses(ins, how) };
         m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
-            if !m.aligned(addresses, mask, op.bytes, space, Operation::Atomic) {
-                return Flow::Fault;
-            }
-            let width = u64::from(op.bytes);
-            m.count_atomic(op, addresses, mask, space);
-            let hosts = match space {
-                MemorySpace::Global => global::reach(m, ins, addresses, mask, width, Operation::Atomic),
-                MemorySpace::Shared => shared::reach(m, addresses, mask, width, Operation::Atomic),
-                _ => return m.not_atomic(addresses, mask, op.bytes, space),
-            };
-            let Some(hosts) = hosts else { return Flow::Fault };
+            let Some(hosts) = reach(m, ins, op, addresses, mask, space) else { return Flow::Fault };
             let mut old = [0u64; LANES];
             for lane in lanes(mask) {
                 // SAFETY: the caller's promise; the size of the value tells the width of its rows.
@@ -66,7 +60,7 @@ impl Run for Atomic {
                     m.changes += u64::from(before != after);
                     if m.checks.races {
                         let writes = !op.compares || before == if op.bytes == 2 { b & 0xffff } else { b };
-                        if m.race_of_atomic(ins, (addresses[lane], lane), width, space, writes) {
+                        if m.race_of_atomic(ins, (addresses[lane], lane), op.bytes.into(), space, writes) {
                             return Flow::Fault;
                         }
                     }
@@ -87,10 +81,90 @@ impl Run for Atomic {
     }
 }
 
+/// Counts a request, and finds where the values are on the host; `None` after a fault.
+#[inline(always)]
+fn reach(
+    m: &mut Machine<'_>,
+    ins: &Ins,
+    op: &AtomicOp,
+    addresses: &Addresses,
+    mask: u32,
+    space: MemorySpace,
+) -> Option<Hosts> {
+    if !m.aligned(addresses, mask, op.align, space, Operation::Atomic) {
+        return None;
+    }
+    if op.counts {
+        m.count_atomic(op, addresses, mask, space);
+    }
+    let width = u64::from(op.bytes);
+    match space {
+        MemorySpace::Global => global::reach(m, ins, addresses, mask, width, Operation::Atomic),
+        MemorySpace::Shared => shared::reach(m, addresses, mask, width, Operation::Atomic),
+        _ => {
+            m.not_atomic(addresses, mask, op.bytes, space);
+            None
+        }
+    }
+}
+
+/// [`Atomic`] for 128-bit values: stores the value whose halves are `rows[2]` and the row behind it, or if it
+/// `COMPARES` that of `rows[3]`, if the old one is that of `rows[2]`.
+pub(crate) struct Atomic128<const COMPARES: bool>;
+
+impl<const COMPARES: bool> Run for Atomic128<COMPARES> {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let how = Addressing::unpack(ins.extra);
+        let code = m.code;
+        m.watching = true;
+        let op = &code.atomics[(ins.extra >> EXTRA_SHIFT) as usize];
+        // SAFETY: the caller's promise.
+        let mut addresses = unsafe { m.addresses(ins, how) };
+        m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
+            let Some(hosts) = reach(m, ins, op, addresses, mask, space) else { return Flow::Fault };
+            let (mut low, mut high) = ([0u64; LANES], [0u64; LANES]);
+            for lane in lanes(mask).filter(|&lane| !hosts[lane].is_null()) {
+                let writes;
+                // SAFETY: the caller's promise; 128-bit registers are two 64-bit rows. The value is within an
+                // allocation, or within shared memory.
+                unsafe {
+                    let value = |m: &Machine<'_>, row: Row| {
+                        u128::from(m.get::<u64>(row)[lane]) | u128::from(m.get::<u64>(row.upper_half())[lane]) << 64
+                    };
+                    let place = hosts[lane].cast::<u128>();
+                    let old = place.read_unaligned();
+                    writes = !COMPARES || old == value(m, ins.rows[2]);
+                    let new = match COMPARES {
+                        true if writes => value(m, ins.rows[3]),
+                        true => old,
+                        false => value(m, ins.rows[2]),
+                    };
+                    place.write_unaligned(new);
+                    m.changes += u64::from(old != new);
+                    (low[lane], high[lane]) = (old as u64, (old >> 64) as u64);
+                }
+                if m.checks.races && m.race_of_atomic(ins, (addresses[lane], lane), 16, space, writes) {
+                    return Flow::Fault;
+                }
+            }
+            if op.result {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    m.put_lanes(ins.rows[1], &low, mask);
+                    m.put_lanes(ins.rows[1].upper_half(), &high, mask);
+                }
+            }
+            Flow::Next
+        })
+    }
+}
+
 impl Machine<'_> {
     #[inline(always)]
     fn count_atomic(&mut self, op: &AtomicOp, addresses: &Addresses, mask: u32, space: MemorySpace) {
-        let width = u64::from(op.bytes);
+        // A vector is one request; its first element is aligned to all of it.
+        let width = u64::from(op.align);
         match (space, op.result) {
             (MemorySpace::Global, true) => {
                 self.counters.global_atomics += 1;

@@ -361,6 +361,29 @@ impl Collective for Redux {
     }
 }
 
+/// `elect.sync`: the lowest member, whose lane goes to `rows[0]` and whose predicate in `rows[5]` is the one that is set.
+pub(crate) struct Elect;
+
+impl Collective for Elect {
+    fn count(m: &mut Machine<'_>) {
+        m.counters.votes += 1;
+    }
+
+    #[inline(always)]
+    unsafe fn contribute(_: &mut Machine<'_>, _: &Ins) {}
+
+    #[inline(always)]
+    unsafe fn take(m: &mut Machine<'_>, ins: &Ins, _: u32) -> Flow {
+        let leader = m.exchange.present.trailing_zeros() % LANES as u32;
+        // SAFETY: the caller's promise.
+        unsafe {
+            m.put(ins.rows[0], &[leader; LANES]);
+            m.put_predicate(ins.rows[5], 1 << leader);
+        }
+        Flow::Next
+    }
+}
+
 /// `bar.warp.sync`
 pub(crate) struct WarpBarrier;
 

@@ -78,6 +78,35 @@ impl Run for Indexed {
     }
 }
 
+/// A call by the addresses `rows[0]`: each lane goes to the instruction that calls its function, by the table in the low
+/// half of `extra`; they meet again at the high half.
+pub(crate) struct CallIndirect;
+
+impl Run for CallIndirect {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let targets = &m.code.indirect_calls[ins.extra as u32 as usize].targets;
+        // SAFETY: the caller's promise.
+        let addresses = *unsafe { m.get::<u64>(ins.rows[0]) };
+        m.destinations = [NOWHERE; LANES];
+        let mut first = None;
+        let mut uniform = true;
+        for lane in lanes(m.mask) {
+            let address = addresses[lane];
+            let Some(&(_, target)) = targets.iter().find(|target| target.0 == address) else {
+                return m.fail(FaultKind::BadCall { address }, lane);
+            };
+            m.destinations[lane] = target;
+            uniform &= *first.get_or_insert(target) == target;
+        }
+        if !uniform {
+            return Flow::Switch;
+        }
+        m.target = first.unwrap_or(NOWHERE);
+        Flow::Jump
+    }
+}
+
 /// The place where lanes that parted meet again, whose own index is `extra`.
 pub(crate) struct Meet;
 
@@ -160,6 +189,24 @@ impl Run for Clock {
             }
         }
         Flow::Next
+    }
+}
+
+/// Checks the ranks `rows[0]` in the cluster: it has one block, whose addresses are its own.
+pub(crate) struct MapRank;
+
+impl Run for MapRank {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        // SAFETY: the caller's promise.
+        let ranks = *unsafe { m.get::<u32>(ins.rows[0]) };
+        match lanes(m.mask).find(|&lane| ranks[lane] != 0) {
+            Some(lane) => {
+                let text = format!("block {} of a cluster of one block", ranks[lane]);
+                m.fail(FaultKind::BadOperand(text), lane)
+            }
+            None => Flow::Next,
+        }
     }
 }
 

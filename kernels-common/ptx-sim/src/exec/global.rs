@@ -125,7 +125,7 @@ impl Machine<'_> {
 
     /// Reports an access that is not allowed; false if it is to be dropped without a fault.
     #[cold]
-    fn refuse(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
+    pub(super) fn refuse_global(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
         let inside = self.memory.region(address).is_some_and(|region| region.holds(address, bytes));
         if !inside && !self.checks.bounds {
             return false;
@@ -240,7 +240,7 @@ pub(crate) fn reach(
     for lane in lanes(mask) {
         let address = addresses[lane];
         let Some(region) = m.global(address, width, operation) else {
-            if m.refuse(address, width, operation, lane) {
+            if m.refuse_global(address, width, operation, lane) {
                 return None;
             }
             continue;

@@ -1,24 +1,40 @@
 //! Thread-local memory.
 //!
 //! Eight bytes of lane 0, the same eight bytes of lane 1, and so on, so that the usual access, in which all lanes use
-//! the same address, touches one row. The hardware does likewise with words of four bytes.
+//! the same address, touches one row. The hardware does likewise with words of four bytes. What `alloca`
+//! gives lies behind the frames of functions, where each lane has a stack of its own.
 
-use super::Machine;
+use super::level::Run;
 use super::memory::Addresses;
-use crate::code::Passing;
+use super::{Flow, Machine};
+use crate::code::{Ins, Passing};
 use crate::fault::{Access, FaultKind, MemorySpace, Operation, Place};
+use crate::lower::MAX_LOCAL;
 use crate::rows::{LANES, lanes};
 
 /// Bytes of a word as the hardware interleaves them.
 const WORD: u64 = 4;
 /// Lanes whose words make up a sector of 32 bytes.
 const SECTOR_LANES: usize = 8;
+/// Where the stack of `alloca` starts: behind all frames.
+const STACK: u64 = MAX_LOCAL;
+/// The stack ends here.
+const STACK_END: u64 = STACK + MAX_LOCAL;
 
 /// The local memory of the lanes of a warp.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Local {
     rows: Vec<[u64; LANES]>,
     size: u64,
+    stack: Vec<[u64; LANES]>,
+    /// What the next `alloca` of each lane gives, but for its alignment.
+    top: [u64; LANES],
+}
+
+impl Default for Local {
+    fn default() -> Local {
+        Local { rows: Vec::new(), size: 0, stack: Vec::new(), top: [STACK; LANES] }
+    }
 }
 
 impl Local {
@@ -31,21 +47,57 @@ impl Local {
     }
 
     #[inline(always)]
-    fn holds(&self, address: u64, bytes: u64) -> bool {
-        bytes <= self.size && address <= self.size - bytes
+    pub(super) fn holds(&self, address: u64, bytes: u64) -> bool {
+        bytes <= self.size && address <= self.size - bytes || self.stack_holds(address, bytes)
+    }
+
+    fn stack_holds(&self, address: u64, bytes: u64) -> bool {
+        let size = self.stack.len() as u64 * 8;
+        address >= STACK && bytes <= size && address - STACK <= size - bytes
+    }
+
+    /// Empties the stack of `alloca`.
+    pub(crate) fn reset(&mut self) {
+        self.top = [STACK; LANES];
+    }
+
+    /// Index of the row of an address in the stack of `alloca`, if it is there.
+    #[inline(always)]
+    fn in_stack(address: u64) -> Option<usize> {
+        address.checked_sub(STACK).map(|offset| (offset / 8) as usize)
+    }
+
+    /// Takes `size` bytes from the stack of a lane, if it has them.
+    fn allocate(&mut self, lane: usize, size: u64, align: u64) -> Option<u64> {
+        let start = self.top[lane].next_multiple_of(align);
+        let end = start.checked_add(size).filter(|&end| end <= STACK_END)?;
+        self.top[lane] = end;
+        let rows = (end - STACK).div_ceil(8) as usize;
+        if rows > self.stack.len() {
+            self.stack.resize(rows, [0; LANES]);
+        }
+        Some(start)
     }
 
     /// The element of `size` bytes at `address`, a multiple of `size`; the upper bits mean nothing.
     #[inline(always)]
-    fn read(&self, address: u64, lane: usize) -> u64 {
-        self.rows[(address / 8) as usize][lane] >> (address % 8 * 8)
+    pub(super) fn read(&self, address: u64, lane: usize) -> u64 {
+        let row = match Local::in_stack(address) {
+            None => &self.rows[(address / 8) as usize],
+            Some(index) => &self.stack[index],
+        };
+        row[lane] >> (address % 8 * 8)
     }
 
     #[inline(always)]
-    fn write(&mut self, address: u64, lane: usize, size: usize, bits: u64) {
+    pub(super) fn write(&mut self, address: u64, lane: usize, size: usize, bits: u64) {
         let shift = address % 8 * 8;
         let mask = (u64::MAX >> (64 - 8 * size)) << shift;
-        let word = &mut self.rows[(address / 8) as usize][lane];
+        let row = match Local::in_stack(address) {
+            None => &mut self.rows[(address / 8) as usize],
+            Some(index) => &mut self.stack[index],
+        };
+        let word = &mut row[lane];
         *word = *word & !mask | bits << shift & mask;
     }
 
@@ -116,6 +168,61 @@ fn sectors(addresses: &Addresses, mask: u32, width: u64) -> u64 {
         }
     }
     sum
+}
+
+/// `alloca`: `rows[0]` becomes the address of `rows[1]` bytes of local memory, aligned to `extra`.
+pub(crate) struct Allocate;
+
+impl Run for Allocate {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let mut result = [0; LANES];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sizes = *m.get::<u64>(ins.rows[1]);
+            for lane in lanes(m.mask) {
+                let size = sizes[lane];
+                match m.local.allocate(lane, size, ins.extra) {
+                    Some(address) => result[lane] = address,
+                    None => return m.fail(FaultKind::StackOverflow { bytes: size }, lane),
+                }
+            }
+            m.put_lanes(ins.rows[0], &result, m.mask);
+        }
+        Flow::Next
+    }
+}
+
+/// `stacksave`: `rows[0]` becomes what `stackrestore` needs to free what `alloca` gives from here on.
+pub(crate) struct SaveStack;
+
+impl Run for SaveStack {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        let top = m.local.top;
+        // SAFETY: the caller's promise.
+        unsafe { m.put_lanes(ins.rows[0], &top, m.mask) };
+        Flow::Next
+    }
+}
+
+/// `stackrestore` to `rows[0]`.
+pub(crate) struct RestoreStack;
+
+impl Run for RestoreStack {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        // SAFETY: the caller's promise.
+        let saved = *unsafe { m.get::<u64>(ins.rows[0]) };
+        for lane in lanes(m.mask) {
+            if !(STACK..=m.local.top[lane]).contains(&saved[lane]) {
+                let text = format!("{:#x} is nothing that `stacksave` gave, or it has been restored", saved[lane]);
+                return m.fail(FaultKind::BadOperand(text), lane);
+            }
+            m.local.top[lane] = saved[lane];
+        }
+        Flow::Next
+    }
 }
 
 /// Counts a request and checks its accesses; false after a fault.

@@ -8,7 +8,7 @@ use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::memory::GLOBAL_BASE;
 use crate::races::report::{Scope, Strength};
-use crate::rows::{LANES, Lane, Raw, lanes};
+use crate::rows::{LANES, Lane, Raw, Row, lanes};
 
 /// Generic addresses of shared memory start here.
 pub(crate) const SHARED_WINDOW: u64 = 1 << 40;
@@ -208,6 +208,16 @@ impl Machine<'_> {
     /// As for [`Exec`](super::Exec).
     #[inline(always)]
     pub(crate) unsafe fn addresses(&self, ins: &Ins, how: Addressing) -> Addresses {
+        // SAFETY: the caller's promise.
+        unsafe { self.addresses_in(ins.rows[0], how) }
+    }
+
+    /// The addresses of an access whose address register is `row`.
+    ///
+    /// # Safety
+    /// As for [`Exec`](super::Exec).
+    #[inline(always)]
+    pub(crate) unsafe fn addresses_in(&self, row: Row, how: Addressing) -> Addresses {
         let mut addresses = [0; LANES];
         let mut offset = i64::from(how.offset) as u64;
         if how.in_frame {
@@ -216,12 +226,12 @@ impl Machine<'_> {
         // SAFETY: the caller's promise; `narrow` tells the width of the row.
         unsafe {
             if how.narrow {
-                let row = self.get::<u32>(ins.rows[0]);
+                let row = self.get::<u32>(row);
                 for lane in 0..LANES {
                     addresses[lane] = u64::from(row[lane]).wrapping_add(offset);
                 }
             } else {
-                let row = self.get::<u64>(ins.rows[0]);
+                let row = self.get::<u64>(row);
                 for lane in 0..LANES {
                     addresses[lane] = row[lane].wrapping_add(offset);
                 }
@@ -489,6 +499,23 @@ impl Run for LoadAny {
             m.watching |= how.volatile;
             load_any(m, ins, how, addresses, Shape::unpack(ins.extra >> EXTRA_SHIFT))
         }
+    }
+}
+
+/// `isspacep.const`: whether the addresses `rows[1]` are in global memory that is read-only, as that of constants is.
+pub(crate) struct IsConstant;
+
+impl Run for IsConstant {
+    #[inline(always)]
+    unsafe fn run(m: &mut Machine<'_>, ins: &Ins) -> Flow {
+        // SAFETY: the caller's promise.
+        let addresses = *unsafe { m.get::<u64>(ins.rows[1]) };
+        let is_constant =
+            |address: u64| m.memory.region(address).is_some_and(|region| region.read_only && region.holds(address, 1));
+        let bits = lanes(m.mask).filter(|&lane| is_constant(addresses[lane])).fold(0, |bits, lane| bits | 1 << lane);
+        // SAFETY: the caller's promise.
+        unsafe { m.put_predicate(ins.rows[0], bits) };
+        Flow::Next
     }
 }
 

@@ -6,6 +6,7 @@
 #![allow(clippy::needless_range_loop, reason = "a lane is an index into several rows at once")]
 
 pub(crate) mod alu;
+pub(crate) mod async_copy;
 pub(crate) mod atomic;
 mod banks;
 pub(crate) mod collective;
@@ -13,8 +14,11 @@ pub(crate) mod control;
 pub(crate) mod global;
 pub(crate) mod level;
 pub(crate) mod local;
+pub(crate) mod mbarrier;
 pub(crate) mod memory;
+mod printf;
 pub(crate) mod shared;
+pub(crate) mod system;
 
 use crate::code::{Code, Ins};
 use crate::config::Checks;
@@ -95,6 +99,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) full: bool,
     /// Lanes of the warp that have not left the kernel.
     pub(crate) live: u32,
+    /// The running warp's place in its block.
+    pub(crate) warp: u32,
+    /// The launch goes in an order that a seed shuffles.
+    pub(crate) seeded: bool,
     /// The path meets others at this instruction.
     pub(crate) meet: u32,
     pub(crate) exchange: collective::Exchange,
@@ -113,8 +121,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a mut Memory,
     pub(crate) shared: shared::Shared,
-    /// The running warp of its block.
-    pub(crate) warp: u32,
     pub(crate) races: Races,
     /// What the running block has to do with races.
     pub(crate) here: BlockRaces,
@@ -125,6 +131,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) checks: Checks,
     pub(crate) counters: Counters,
     pub(crate) fault: Option<RawFault>,
+    /// What the kernel has printed.
+    pub(crate) output: &'a mut String,
 }
 
 impl<'a> Machine<'a> {
@@ -135,12 +143,15 @@ impl<'a> Machine<'a> {
         params: &'a [u8],
         checks: Checks,
         races: Races,
+        output: &'a mut String,
     ) -> Machine<'a> {
         Machine {
             banks: [std::ptr::null_mut(); 4],
             mask: 0,
             full: false,
             live: 0,
+            warp: 0,
+            seeded: false,
             meet: control::NOWHERE,
             exchange: collective::Exchange::NEW,
             target: 0,
@@ -152,7 +163,6 @@ impl<'a> Machine<'a> {
             code,
             memory,
             shared: shared::Shared::new(0),
-            warp: 0,
             races,
             here: BlockRaces::default(),
             local: local::Local::default(),
@@ -161,6 +171,7 @@ impl<'a> Machine<'a> {
             checks,
             counters: Counters::default(),
             fault: None,
+            output,
         }
     }
 }
@@ -238,6 +249,12 @@ impl Machine<'_> {
             let target = self.address(row).cast::<u32>();
             target.write((target.read() & !self.mask) | (bits & self.mask));
         }
+    }
+
+    /// The index of an instruction of the running code.
+    pub(crate) fn pc_of(&self, ins: &Ins) -> u32 {
+        let from = std::ptr::from_ref(ins).addr() - self.code.ins.as_ptr().addr();
+        (from / size_of::<Ins>()) as u32
     }
 
     /// Adds the PTX instructions of `from..to` to the counters and gives their number.

@@ -1,5 +1,7 @@
 //! A block's shared memory.
 
+use super::async_copy::Transfers;
+use super::mbarrier::Mbarriers;
 use super::memory::{Addresses, Element, Hosts, Loaded, Pattern, load_run, pattern, store_run};
 use super::{Machine, banks};
 use crate::code::Ins;
@@ -16,13 +18,24 @@ pub(crate) struct Shared {
     lines: Vec<Line>,
     size: u64,
     written: Initialised,
+    /// Bytes at its end that are the system's, and zero at the start of a block.
+    reserved: u64,
+    pub(crate) mbarriers: Mbarriers,
+    /// Copies into it, or out of it, that are under way.
+    pub(crate) transfers: Transfers,
 }
 
 impl Shared {
     pub(crate) fn new(size: u32) -> Shared {
         let lines = size.div_ceil(Line::BYTES) as usize;
-        let mut shared =
-            Shared { lines: vec![Line::ZERO; lines], size: u64::from(size), written: Initialised::nothing(0) };
+        let mut shared = Shared {
+            lines: vec![Line::ZERO; lines],
+            size: u64::from(size),
+            written: Initialised::nothing(0),
+            reserved: 0,
+            mbarriers: Mbarriers::new(),
+            transfers: Transfers::default(),
+        };
         shared.reset();
         shared
     }
@@ -37,7 +50,61 @@ impl Shared {
         if self.size != 0 {
             self.lines.fill(Line([POISON; LANES]));
             self.written.clear(self.size);
+            self.clear_reserved();
+            self.mbarriers.clear();
+            self.transfers.clear();
         }
+    }
+
+    /// Makes the last `bytes` bytes those of the system.
+    pub(crate) fn reserve(&mut self, bytes: u32) {
+        self.reserved = u64::from(bytes);
+        self.clear_reserved();
+    }
+
+    fn clear_reserved(&mut self) {
+        let start = self.size.saturating_sub(self.reserved);
+        if let Some(host) = self.at(start, self.reserved).filter(|_| self.reserved != 0) {
+            // SAFETY: `at` found that many bytes there.
+            unsafe { host.write_bytes(0, self.reserved as usize) };
+            self.written.mark(start, self.size);
+        }
+    }
+
+    /// Where `bytes` bytes at `address` are on the host, if they are there.
+    pub(super) fn at(&mut self, address: u64, bytes: u64) -> Option<*mut u8> {
+        // SAFETY: the range is inside the block's shared memory.
+        self.holds(address, bytes).then(|| unsafe { self.host().add(address as usize) })
+    }
+
+    /// Where `bytes` bytes at `address` are on the host, if they are there, to be read.
+    pub(super) fn peek(&self, address: u64, bytes: u64) -> Option<*const u8> {
+        // SAFETY: the range is inside the block's shared memory.
+        self.holds(address, bytes).then(|| unsafe { self.lines.as_ptr().cast::<u8>().add(address as usize) })
+    }
+
+    /// Records that bytes have been written, as far as they are there.
+    pub(super) fn mark(&mut self, address: u64, bytes: u64) {
+        if self.holds(address, bytes) {
+            self.written.mark(address, address + bytes);
+        }
+    }
+
+    /// Makes bytes what they were before anyone had written them.
+    pub(super) fn take_back(&mut self, address: u64, bytes: u64) {
+        if let Some(host) = self.at(address, bytes) {
+            let poison = POISON.to_le_bytes();
+            for offset in 0..bytes as usize {
+                // SAFETY: `at` found that many bytes there.
+                unsafe { host.add(offset).write(poison[(address as usize + offset) % poison.len()]) };
+            }
+            self.written.forget(address, address + bytes, self.size);
+        }
+    }
+
+    /// Records that the eight bytes at `address` are an mbarrier.
+    pub(super) fn mark_mbarrier(&mut self, address: u64) {
+        self.mark(address, 8);
     }
 
     #[inline(always)]
@@ -70,12 +137,26 @@ impl Machine<'_> {
         Some(unsafe { self.shared.host().add(address as usize) })
     }
 
+    /// Whether an access to shared memory is allowed; a fault if not, unless nothing checks it.
+    pub(super) fn shared_reaches(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
+        let uninitialised = operation == Operation::Load
+            && self.checks.initialised
+            && self.shared.holds(address, bytes)
+            && !self.shared.written.covers(address, address + bytes);
+        let allowed = self.shared.holds(address, bytes) && !uninitialised;
+        allowed || !self.refuse_shared(address, bytes, operation, lane)
+    }
+
     /// Reports an access that is not allowed; false if it is to be dropped without a fault.
     #[cold]
     fn refuse_shared(&mut self, address: u64, bytes: u64, operation: Operation, lane: usize) -> bool {
         let access = Access { operation, space: MemorySpace::Shared, address, bytes: bytes as u32 };
         if self.shared.holds(address, bytes) {
-            self.fail(FaultKind::UninitialisedRead { access, place: None }, lane);
+            let kind = match self.shared.transfers.writes(address, bytes) {
+                true => FaultKind::CopyUnderWay { access },
+                false => FaultKind::UninitialisedRead { access, place: None },
+            };
+            self.fail(kind, lane);
             return true;
         }
         if !self.checks.bounds {

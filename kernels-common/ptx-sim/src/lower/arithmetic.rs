@@ -169,7 +169,6 @@ impl Lower<'_> {
                 self.binary(exec, [ty; 3], operands)
             }
             "dp4a" | "dp2a" => self.dot_of_bytes(op, operands),
-            "vabsdiff4" => self.differences_of_bytes(op, operands),
             _ => Err("this type is not supported here".into()),
         }
     }
@@ -295,29 +294,6 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// `vabsdiff4.u32.u32.u32`: the absolute differences of four bytes side by side; with `.add` their sum, and c.
-    fn differences_of_bytes(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
-        let add = op.take("add");
-        op.finish()?;
-        if op.types[..] != [Type::U32; 3] {
-            return Err("this form is not supported".into());
-        }
-        let [d, a, b, c] = operands else { return Err("four operands are needed".into()) };
-        let [a, b, c] = [self.value(a, Type::B32)?, self.value(b, Type::B32)?, self.value(c, Type::B32)?];
-        let d = self.result(d, Type::B32)?;
-        self.emit_per_lane(
-            (d, false),
-            &[(a, false), (b, false), (c, false)],
-            Box::new(move |[a, b, c]| {
-                let (a, b) = ((a as u32).to_le_bytes(), (b as u32).to_le_bytes());
-                let differences = [0, 1, 2, 3].map(|place| a[place].abs_diff(b[place]));
-                let sum = differences.iter().fold(c as u32, |sum, &byte| sum.wrapping_add(u32::from(byte)));
-                u64::from(if add { sum } else { u32::from_le_bytes(differences) })
-            }),
-        );
-        Ok(())
-    }
-
     /// Arithmetic that sets or uses the carry.
     fn with_carry(&mut self, op: &mut Opcode<'_>, set: bool, operands: &[Operand], ty: Type) -> Result<()> {
         let uses = op.name.ends_with('c');
@@ -387,6 +363,10 @@ high! {
 
 /// `rows[0] = rows[1] ± rows[2] ± carry`, the carry being the predicate `rows[3]`. Bits of `extra`: 0 uses the carry,
 /// 1 sets it, 2 subtracts.
+///
+/// A subtraction adds the complement, so that its carry is set if it does *not* borrow. The manual speaks of a borrow
+/// there. It makes a difference where an addition takes the carry of a subtraction, as the compiler's division of
+/// 128-bit integers does: that division is only right this way.
 struct Carrying<T>(std::marker::PhantomData<T>);
 
 trait Add: Lane {
@@ -398,16 +378,9 @@ macro_rules! add {
         $(impl Add for $T {
             #[inline(always)]
             fn with_carry(self, other: $T, carry: bool, subtract: bool) -> ($T, bool) {
-                let third = <$T>::from(carry);
-                if subtract {
-                    let (first, a) = self.overflowing_sub(other);
-                    let (second, b) = first.overflowing_sub(third);
-                    (second, a | b)
-                } else {
-                    let (first, a) = self.overflowing_add(other);
-                    let (second, b) = first.overflowing_add(third);
-                    (second, a | b)
-                }
+                let (first, a) = self.overflowing_add(if subtract { !other } else { other });
+                let (second, b) = first.overflowing_add(<$T>::from(carry));
+                (second, a | b)
             }
         })+
     };
@@ -423,7 +396,9 @@ impl<T: Add> Run for Carrying<T> {
         let mut carries = 0;
         // SAFETY: the caller's promise, as for `Exec`.
         unsafe {
-            let carry = if uses { m.predicate(ins.rows[3]) } else { 0 };
+            // Without a carry to use there is none, and no borrow.
+            let none = if subtract { u32::MAX } else { 0 };
+            let carry = if uses { m.predicate(ins.rows[3]) } else { none };
             let a = m.get::<T::Raw>(ins.rows[1]);
             let b = m.get::<T::Raw>(ins.rows[2]);
             for lane in 0..LANES {

@@ -5,7 +5,7 @@ use super::opcode::Opcode;
 use super::work::{rare1, rare2, rare3};
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
-use crate::exec::alu::{Logic, Lop3, op1, op2};
+use crate::exec::alu::{Logic, Lop3, compare, op1, op2};
 
 /// Truth tables over (a, b, c): the value for (a, b, c) is bit 4a + 2b + c.
 const A: u64 = 0xf0;
@@ -114,6 +114,10 @@ impl Lower<'_> {
                 self.unary(Some(exec), (Type::U32, ty), operands)
             }
             "prmt" => self.permute(op, operands),
+            "fns" => {
+                op.finish()?;
+                self.ternary(Some(rare3(level, nth_set)), [Type::B32, Type::B32, Type::U32, Type::S32], operands)
+            }
             "bmsk" => {
                 let clamp = op.take_any(&["clamp", "wrap"]) == Some("clamp");
                 op.finish()?;
@@ -169,13 +173,27 @@ impl Lower<'_> {
     }
 
     fn lop3(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        let level = self.level;
+        let combine = op.take_any(&["and", "or"]);
         op.finish()?;
-        let [d, a, b, c, Operand::Int(table)] = operands else {
-            return Err("a result, three operands and a literal table are needed".into());
+        let (d, a, b, c, table, predicates) = match (operands, combine) {
+            ([d, a, b, c, Operand::Int(table)], None) => (d, a, b, c, table, None),
+            ([Operand::Pair(d, p), a, b, c, Operand::Int(table), q], Some(how)) => {
+                (&**d, a, b, c, table, Some((&**p, q, how)))
+            }
+            _ => return Err("a result, three operands and a literal table are needed".into()),
         };
         let [a, b, c] = [self.value(a, Type::B32)?, self.value(b, Type::B32)?, self.value(c, Type::B32)?];
         let d = self.result(d, Type::B32)?;
         self.emit::<Lop3>([d, a, b, c], (*table & 0xff) as u64);
+        let Some((p, q, how)) = predicates else { return Ok(()) };
+        // The predicate is whether any bit is set, combined with another one.
+        let holds = self.fresh_predicate();
+        let zero = self.bits_row(0, false);
+        self.emit_exec(compare(level, |a: u32, b: u32| a != b), &[holds, d, zero], 0);
+        let (q, flip) = self.predicate(q)?;
+        let p = self.predicate_result(p)?;
+        self.emit::<Logic>([p, holds, q, q], flip_inputs(if how == "and" { A & B } else { A | B }, false, flip));
         Ok(())
     }
 
@@ -300,6 +318,22 @@ fn field_mask(start: u32, length: u32, width: u32) -> u64 {
 #[inline(always)]
 fn ones(start: u32, length: u32) -> u32 {
     field_mask(start, length, 32) as u32
+}
+
+/// Place of the |`offset`|-th one from bit `base` on, upwards or, if `offset` is negative, downwards; of the one at
+/// `base` if it is 0. All ones if there is none.
+fn nth_set(mask: u32, base: u32, offset: i32) -> u32 {
+    let is_set = |place: &i64| mask >> place & 1 != 0;
+    let base = i64::from(base);
+    let mut places: Box<dyn Iterator<Item = i64>> = match offset {
+        _ if base >= 32 => return u32::MAX,
+        0 => Box::new(base..=base),
+        1.. => Box::new(base..32),
+        _ => Box::new((0..=base).rev()),
+    };
+    let skip = offset.unsigned_abs().saturating_sub(1) as usize;
+    let found = places.by_ref().filter(is_set).nth(skip);
+    found.map_or(u32::MAX, |place| place as u32)
 }
 
 /// Place of the highest one, or all ones if there is none.

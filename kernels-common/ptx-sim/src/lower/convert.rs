@@ -6,6 +6,7 @@ use crate::ast::{Operand, Type};
 use crate::exec::Exec;
 use crate::exec::alu::{op1, op2};
 use crate::num::float::{self, canonical};
+use crate::num::fp8;
 use crate::num::half::{self, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use crate::num::soft::{self, Format, Mode, Value};
 
@@ -14,10 +15,17 @@ const ROUNDINGS: [&str; 9] = ["rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"
 
 impl Lower<'_> {
     pub(super) fn convert(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
-        let &[to, from] = &op.types[..] else { return Err("two types are needed".into()) };
-        if op.name == "cvt" && op.take("pack") {
-            return Err("`cvt.pack` is not supported".into());
+        if op.take("pack") {
+            return self.pack_saturated(op, operands);
         }
+        if op.take("tf32") {
+            return self.convert_tf32(op, operands);
+        }
+        if let Some(format) = op.take_any(&["e4m3x2", "e5m2x2"]) {
+            let format = if format == "e4m3x2" { fp8::Format::E4M3 } else { fp8::Format::E5M2 };
+            return self.convert_fp8(op, format, operands);
+        }
+        let &[to, from] = &op.types[..] else { return Err("two types are needed".into()) };
         let rounding = op.take_any(&ROUNDINGS);
         let ftz = op.take("ftz");
         let saturate = op.take("sat");
@@ -47,6 +55,86 @@ impl Lower<'_> {
         let manner = Manner { to, from, mode, to_integer, ftz, saturate, relu };
         self.emit_per_lane((d, wide_d), &[(a, wide_a)], Box::new(move |[bits, ..]| convert(bits, &manner)));
         Ok(())
+    }
+
+    /// `cvt.pack.sat.s8.s32.b32 d, a, b, c`: a and b, each clamped to the narrow type; b is the lower one, and above the
+    /// two of them comes c, if there is one.
+    fn pack_saturated(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        if !op.take("sat") {
+            return Err("`cvt.pack` needs `.sat`".into());
+        }
+        op.finish()?;
+        let (to, c) = match (&op.types[..], operands) {
+            ([to @ (Type::U16 | Type::S16), Type::S32], [_, _, _]) => (*to, None),
+            ([to @ (Type::U8 | Type::S8), Type::S32, Type::B32], [_, _, _, c]) => (*to, Some(c)),
+            _ => return Err("this form is not supported".into()),
+        };
+        let [d, a, b, ..] = operands else { return Err("operands are missing".into()) };
+        let (a, b) = (self.value(a, Type::S32)?, self.value(b, Type::S32)?);
+        let c = match c {
+            Some(c) => self.value(c, Type::B32)?,
+            None => self.bits_row(0, false),
+        };
+        let d = self.result(d, Type::B32)?;
+        let bits = 8 * types::bytes(to);
+        let (least, greatest) = range(to);
+        let part = move |bits_of: u64| integer(bits_of, Type::S32).clamp(least, greatest) as u64 & ((1 << bits) - 1);
+        self.emit_per_lane(
+            (d, false),
+            &[(a, false), (b, false), (c, false)],
+            Box::new(move |[a, b, c]| (c << (2 * bits) | part(a) << bits | part(b)) & 0xffff_ffff),
+        );
+        Ok(())
+    }
+
+    /// `cvt.rna.tf32.f32`: single precision with ten bits of fraction.
+    fn convert_tf32(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        let mode = super::float::mode(op.take_any(&["rna", "rn", "rz"]).ok_or("the rounding is missing")?);
+        let (relu, saturate) = (op.take("relu"), op.take("satfinite"));
+        op.finish()?;
+        if op.types[..] != [Type::F32] {
+            return Err("a conversion between these types is not supported".into());
+        }
+        let work = super::work::rare1(self.level, move |a: f32| tf32(a, mode, relu, saturate));
+        self.unary(Some(work), (Type::B32, Type::F32), operands)
+    }
+
+    /// Conversions between pairs of 8-bit floating numbers and f16x2 or two single-precision numbers.
+    fn convert_fp8(&mut self, op: &mut Opcode<'_>, format: fp8::Format, operands: &[Operand]) -> Result<()> {
+        let (_, saturate, relu) = (op.take("rn"), op.take("satfinite"), op.take("relu"));
+        op.finish()?;
+        let narrow = move |x: f64| if relu && x <= 0.0 { 0 } else { u64::from(format.round(x)) };
+        match (&op.types[..], operands) {
+            ([Type::F32], [d, a, b]) if saturate => {
+                let (a, b) = (self.value(a, Type::F32)?, self.value(b, Type::F32)?);
+                let d = self.result(d, Type::B16)?;
+                let single = |bits| number(bits, Type::F32);
+                let function = move |[a, b, _]: [u64; 3]| narrow(single(a)) << 8 | narrow(single(b));
+                self.emit_per_lane((d, false), &[(a, false), (b, false)], Box::new(function));
+                Ok(())
+            }
+            ([Type::F16x2], [d, a]) if saturate => {
+                let a = self.value(a, Type::F16x2)?;
+                let d = self.result(d, Type::B16)?;
+                let half = |bits| number(bits, Type::F16);
+                let function = move |[a, ..]: [u64; 3]| narrow(half(a >> 16)) << 8 | narrow(half(a & 0xffff));
+                self.emit_per_lane((d, false), &[(a, false)], Box::new(function));
+                Ok(())
+            }
+            ([Type::F16x2], [d, a]) => {
+                let a = self.value(a, Type::B16)?;
+                let d = self.result(d, Type::F16x2)?;
+                // Every such number is one of f16.
+                let half = move |bits: u64| {
+                    let x = format.decode(bits as u8);
+                    if relu && x <= 0.0 { 0 } else { u64::from(f32_to_f16(x as f32)) }
+                };
+                let function = move |[a, ..]: [u64; 3]| half(a >> 8) << 16 | half(a);
+                self.emit_per_lane((d, false), &[(a, false)], Box::new(function));
+                Ok(())
+            }
+            _ => Err("this conversion of 8-bit numbers is not supported".into()),
+        }
     }
 
     /// Frequent conversions that need no options.
@@ -138,6 +226,19 @@ impl Lower<'_> {
         );
         Ok(())
     }
+}
+
+fn tf32(a: f32, mode: Mode, relu: bool, saturate: bool) -> u32 {
+    if a.is_nan() {
+        return float::NAN.to_bits();
+    }
+    if relu && a <= 0.0 {
+        return 0;
+    }
+    let bits = (soft::round(soft::decode(u64::from(a.to_bits()), soft::F32), soft::TF32, mode) as u32) << 13;
+    let infinite = bits & 0x7fff_ffff == f32::INFINITY.to_bits();
+    // One step below infinity is the greatest finite number.
+    if saturate && infinite { bits - (1 << 13) } else { bits }
 }
 
 #[inline(always)]

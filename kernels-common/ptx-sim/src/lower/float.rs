@@ -44,6 +44,11 @@ impl Lower<'_> {
         let approximate = op.take_any(&["approx", "full"]).is_some();
         let manner = Manner { ty, directed, ftz: op.take("ftz"), saturate: op.take("sat") };
         let propagate = op.take("NaN");
+        if matches!(op.name, "min" | "max") && op.take("xorsign") {
+            let _ = op.take("abs");
+            op.finish()?;
+            return self.float_by_magnitude(op.name, manner, propagate, operands);
+        }
         op.finish()?;
         let count = match op.name {
             "add" | "sub" | "mul" | "div" | "min" | "max" | "copysign" => 2,
@@ -75,6 +80,23 @@ impl Lower<'_> {
         };
         let exec = exec.ok_or("this type is not supported here")?;
         self.float_op(exec, manner, operands, count)
+    }
+
+    /// `min.xorsign.abs` and `max.xorsign.abs`: of the magnitudes, with the sign of the product.
+    fn float_by_magnitude(&mut self, name: &str, manner: Manner, propagate: bool, operands: &[Operand]) -> Result<()> {
+        if manner.ty != Type::F32 {
+            return Err("this type is not supported here".into());
+        }
+        let pick = if name == "min" { float::min } else { float::max };
+        let work = rare2(self.level, move |a: f32, b: f32| {
+            if propagate && (a.is_nan() || b.is_nan()) {
+                return float::NAN;
+            }
+            let magnitude = pick(a.abs(), b.abs());
+            let negative = a.is_sign_negative() ^ b.is_sign_negative();
+            if negative && !magnitude.is_nan() { -magnitude } else { magnitude }
+        });
+        self.float_op(work, manner, operands, 2)
     }
 
     fn single(&self, name: &str, propagate: bool) -> Option<Work> {

@@ -37,6 +37,13 @@ macro_rules! lift {
     };
 }
 
+/// The instances of `min.xorsign.abs` and its like.
+macro_rules! magnitudes {
+    ($level:expr, $ty:expr, $pick:ident) => {
+        lift!(rare2, $level, $ty, 2, |a, b| by_magnitude(a, b, f16::$pick), |a, b| by_magnitude(a, b, bf16::$pick))
+    };
+}
+
 impl Lower<'_> {
     pub(super) fn half(&mut self, op: &mut Opcode<'_>, operands: &[Operand], ty: Type) -> Result<()> {
         let level = self.level;
@@ -46,6 +53,7 @@ impl Lower<'_> {
         let saturate = op.take("sat");
         let relu = op.take("relu");
         let propagate = op.take("NaN");
+        let signs = matches!(op.name, "min" | "max") && op.take("xorsign") && op.take("abs");
         op.finish()?;
         let (count, work) = match op.name {
             "add" => (2, lift!(op2, level, ty, 2, f16::add, bf16::add)),
@@ -54,6 +62,10 @@ impl Lower<'_> {
             "fma" => (3, lift!(op3, level, ty, 3, f16::fma, bf16::fma)),
             "neg" => (1, lift!(rare1, level, ty, 1, |a: u16| a ^ 0x8000, |a: u16| a ^ 0x8000)),
             "abs" => (1, lift!(rare1, level, ty, 1, |a: u16| a & 0x7fff, |a: u16| a & 0x7fff)),
+            "min" if signs && propagate => (2, magnitudes!(level, ty, min_nan)),
+            "max" if signs && propagate => (2, magnitudes!(level, ty, max_nan)),
+            "min" if signs => (2, magnitudes!(level, ty, min)),
+            "max" if signs => (2, magnitudes!(level, ty, max)),
             "min" if propagate => (2, lift!(rare2, level, ty, 2, f16::min_nan, bf16::min_nan)),
             "max" if propagate => (2, lift!(rare2, level, ty, 2, f16::max_nan, bf16::max_nan)),
             "min" => (2, lift!(rare2, level, ty, 2, f16::min, bf16::min)),
@@ -91,6 +103,13 @@ impl Lower<'_> {
         }
         Ok(())
     }
+}
+
+/// `pick` of the magnitudes, with the sign of the product.
+#[inline(always)]
+fn by_magnitude(a: u16, b: u16, pick: impl Fn(u16, u16) -> u16) -> u16 {
+    let magnitude = pick(a & 0x7fff, b & 0x7fff);
+    if magnitude == half::NAN { magnitude } else { magnitude | (a ^ b) & 0x8000 }
 }
 
 fn by_double16(a: u16, f: impl Fn(f64) -> f64) -> u16 {

@@ -5,11 +5,12 @@ use super::operand::Place;
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
 use crate::exec::alu::{compare, op1};
-use crate::exec::atomic::{Atomic, AtomicOp, Update};
+use crate::exec::atomic::{Atomic, Atomic128, AtomicOp, Update};
 use crate::exec::control::Nothing;
-use crate::exec::level::exec;
+use crate::exec::level::{Run, exec};
 use crate::exec::memory::{
-    Addressing, EXTRA_SHIFT, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape, Space, Store, StoreAny,
+    Addressing, EXTRA_SHIFT, IsConstant, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape, Space, Store,
+    StoreAny,
 };
 use crate::num::float::{canonical, nan64};
 use crate::num::half::{bf16, both2, f16};
@@ -17,7 +18,7 @@ use crate::races::report::{Scope, Strength};
 use crate::rows::Row;
 
 /// Modifiers that say when others see an access, or how it is cached: here every access is seen at once.
-fn is_hint(modifier: &str) -> bool {
+pub(super) fn is_hint(modifier: &str) -> bool {
     matches!(
         modifier,
         "volatile"
@@ -46,7 +47,7 @@ fn is_hint(modifier: &str) -> bool {
 }
 
 /// The function of an atomic instruction: its name and type.
-fn update(name: &str, ty: Type) -> Option<Update> {
+pub(super) fn update(name: &str, ty: Type) -> Option<Update> {
     use Type::{B16, B32, B64, BF16, BF16x2, F16, F16x2, F32, F64, S32, S64, U32, U64};
     let f: Update = match (name, ty) {
         ("add", U32 | S32) => |a, b, _| u64::from((a as u32).wrapping_add(b as u32)),
@@ -90,6 +91,7 @@ fn update(name: &str, ty: Type) -> Option<Update> {
 
 impl Lower<'_> {
     pub(super) fn memory(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        let operands = op.without_cache_policy(operands);
         match op.name {
             "cvta" => self.cvta(op, operands),
             "isspacep" => self.isspacep(op, operands),
@@ -101,18 +103,6 @@ impl Lower<'_> {
                 self.emit::<Nothing>([], 0);
                 Ok(())
             }
-        }
-    }
-
-    fn space(op: &mut Opcode<'_>) -> Space {
-        op.ignore(|modifier| matches!(modifier, "shared::cta"));
-        match op.take_any(&["global", "const", "shared", "local", "param", "param::entry", "param::func"]) {
-            Some("global") => Space::Global,
-            Some("const") => Space::Constant,
-            Some("shared") => Space::Shared,
-            Some("local") => Space::Local,
-            Some(_) => Space::Param,
-            None => Space::Generic,
         }
     }
 
@@ -134,7 +124,7 @@ impl Lower<'_> {
     }
 
     /// The row and the form of an address operand.
-    fn address(&mut self, operand: &Operand, space: Space) -> Result<(Row, Addressing)> {
+    pub(super) fn address(&mut self, operand: &Operand, space: Space) -> Result<(Row, Addressing)> {
         let Operand::Address { base, offset } = operand else { return Err("an address is needed".into()) };
         let plain = Addressing { space, ..Addressing::PLAIN };
         let narrow_offset =
@@ -182,7 +172,7 @@ impl Lower<'_> {
 
     fn load(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
-        let space = Self::space(op);
+        let space = op.take_space();
         let Addressing { mut strength, acquires, .. } = Self::strength(op);
         let volatile = strength != Strength::Weak;
         if !volatile && self.f.peeks.contains(&self.f.index) {
@@ -201,11 +191,16 @@ impl Lower<'_> {
         }
         let (row, how) = self.address(address, space)?;
         let how = Addressing { volatile, strength, acquires, ..how };
+        let level = self.level;
         let mut rows = vec![row];
+        if let ([element], Type::B128) = (elements, ty) {
+            rows.extend(self.halves(element)?);
+            self.emit_exec(exec::<Load<u64, 2>>(level), &rows, how.pack());
+            return Ok(());
+        }
         for element in elements {
             rows.push(self.result(element, ty)?);
         }
-        let level = self.level;
         let exec = match (types::bytes(ty), types::is_signed(ty), elements.len()) {
             (1, false, 1) => exec::<Load<u8, 1>>(level),
             (1, true, 1) => exec::<Load<i8, 1>>(level),
@@ -249,7 +244,7 @@ impl Lower<'_> {
 
     fn store(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
-        let space = Self::space(op);
+        let space = op.take_space();
         let Addressing { strength, releases, .. } = Self::strength(op);
         op.ignore(is_hint);
         let [address, values] = &operands[..operands.len().min(2)] else {
@@ -259,11 +254,16 @@ impl Lower<'_> {
         op.finish()?;
         let (row, how) = self.address(address, space)?;
         let how = Addressing { strength, releases, ..how };
+        let level = self.level;
         let mut rows = vec![row];
+        if let ([element], Type::B128) = (elements, ty) {
+            rows.extend(self.halves(element)?);
+            self.emit_exec(exec::<Store<u64, 2>>(level), &rows, how.pack());
+            return Ok(());
+        }
         for element in elements {
             rows.push(self.value(element, ty)?);
         }
-        let level = self.level;
         let exec = match (types::bytes(ty), elements.len()) {
             (1, 1) => exec::<Store<u8, 1>>(level),
             (2, 1) => exec::<Store<u16, 1>>(level),
@@ -287,7 +287,7 @@ impl Lower<'_> {
 
     fn atomic(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
-        let space = Self::space(op);
+        let space = op.take_space();
         let how = Self::strength(op);
         // Atomics are strong whether they say so or not.
         let strength = if how.strength == Strength::Weak { Strength::Strong(Scope::Device) } else { how.strength };
@@ -296,6 +296,7 @@ impl Lower<'_> {
         let name = op
             .take_any(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"])
             .ok_or("the operation is missing")?;
+        let width = op.take_any(&["v2", "v4", "v8"]);
         op.finish()?;
         let has_result = op.name == "atom";
         let (result, address, b, c) = match (has_result, operands) {
@@ -307,12 +308,28 @@ impl Lower<'_> {
         if (name == "cas") != c.is_some() {
             return Err("the number of operands is wrong".into());
         }
+        if ty == Type::B128 {
+            return self.atomic_128(name, space, result, address, [b, c.unwrap_or(b)]);
+        }
         let update = update(name, ty).ok_or("this operation is not supported for this type")?;
         if matches!(space, Space::Local | Space::Param) {
             return Err("atomics work on global and shared memory".into());
         }
         let (row, how) = self.address(address, space)?;
         let how = Addressing { strength, acquires, releases, ..how };
+        if let Some(width) = width {
+            let (Operand::Vector(values), None) = (b, c) else { return Err("a vector is needed".into()) };
+            let results = match result {
+                Some(Operand::Vector(results)) => &results[..],
+                Some(Operand::Sink) | None => &[],
+                Some(_) => return Err("a vector is needed".into()),
+            };
+            let count = usize::from(width.as_bytes()[1] - b'0');
+            if values.len() != count || !(results.is_empty() || results.len() == count) {
+                return Err(format!("a vector of {count} is needed").into());
+            }
+            return self.atomic_vector(ty, update, (row, how), results, values);
+        }
         let b = self.value(b, ty)?;
         let c = match c {
             Some(c) => self.value(c, ty)?,
@@ -327,20 +344,98 @@ impl Lower<'_> {
             Some(operand) if used => self.result(operand, ty)?,
             _ => b,
         };
+        let bytes = types::bytes(ty);
+        let op = AtomicOp { bytes, align: bytes, counts: true, update, result: used, compares: name == "cas" };
+        self.emit_atomic::<Atomic>(op, [row, d, b, c], how)
+    }
+
+    fn emit_atomic<T: Run>(&mut self, op: AtomicOp, rows: [Row; 4], how: Addressing) -> Result<()> {
         let index = self.code.atomics.len() as u64;
         if index > u64::from(u16::MAX) {
             return Err("there are too many atomic instructions".into());
         }
-        self.code.atomics.push(AtomicOp { bytes: types::bytes(ty), update, result: used, compares: name == "cas" });
-        self.emit::<Atomic>([row, d, b, c], how.pack() | index << EXTRA_SHIFT);
+        self.code.atomics.push(op);
+        self.emit::<T>(rows, how.pack() | index << EXTRA_SHIFT);
         Ok(())
+    }
+
+    /// `atom.v2` and its like: each element is changed atomically, the vector as a whole is not.
+    fn atomic_vector(
+        &mut self,
+        ty: Type,
+        update: Update,
+        (row, how): (Row, Addressing),
+        results: &[Operand],
+        values: &[Operand],
+    ) -> Result<()> {
+        let bytes = types::bytes(ty);
+        let mut rows = Vec::new();
+        for value in values {
+            rows.push(self.value(value, ty)?);
+        }
+        // A result may be a register that a later element, or its address, is in.
+        let mut copies = Vec::new();
+        for (place, &value) in rows.iter().enumerate() {
+            let old = self.fresh(types::is_wide(ty));
+            let offset = how.offset.wrapping_add(place as i32 * bytes as i32);
+            let (align, result) = (bytes * values.len() as u32, !results.is_empty());
+            let op = AtomicOp {
+                bytes,
+                align: if place == 0 { align } else { bytes },
+                counts: place == 0,
+                update,
+                result,
+                compares: false,
+            };
+            self.emit_atomic::<Atomic>(op, [row, old, value, value], Addressing { offset, ..how })?;
+            copies.push(old);
+        }
+        for (result, old) in results.iter().zip(copies) {
+            let d = self.result(result, ty)?;
+            self.copy(d, old, types::is_wide(ty));
+        }
+        Ok(())
+    }
+
+    /// `atom.exch.b128` and `atom.cas.b128`.
+    fn atomic_128(
+        &mut self,
+        name: &str,
+        space: Space,
+        result: Option<&Operand>,
+        address: &Operand,
+        [b, c]: [&Operand; 2],
+    ) -> Result<()> {
+        if !matches!(name, "exch" | "cas") {
+            return Err("this operation is not supported for this type".into());
+        }
+        let (row, how) = self.address(address, space)?;
+        let (b, c) = (self.halves(b)?[0], self.halves(c)?[0]);
+        let d = match result {
+            Some(Operand::Sink) | None => None,
+            Some(operand) => Some(self.halves(operand)?[0]),
+        };
+        // What it does is not a function of 64 bits, but a variant of the instruction.
+        let op = AtomicOp {
+            bytes: 16,
+            align: 16,
+            counts: true,
+            update: |old, _, _| old,
+            result: d.is_some(),
+            compares: name == "cas",
+        };
+        let rows = [row, d.unwrap_or(b), b, c];
+        match name {
+            "cas" => self.emit_atomic::<Atomic128<true>>(op, rows, how),
+            _ => self.emit_atomic::<Atomic128<false>>(op, rows, how),
+        }
     }
 
     /// `cvta`: between the addresses of a state space and generic ones.
     fn cvta(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let to_space = op.take("to");
-        let space = Self::space(op);
+        let space = op.take_space();
         op.finish()?;
         let [d, a] = operands else { return Err("two operands are needed".into()) };
         if ty != Type::U64 {
@@ -365,11 +460,16 @@ impl Lower<'_> {
 
     /// `isspacep.space p, a`
     fn isspacep(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
-        let space = Self::space(op);
+        let constant = op.has("const");
+        let space = op.take_space();
         op.finish()?;
         let [p, a] = operands else { return Err("two operands are needed".into()) };
         let a = self.value(a, Type::B64)?;
         let p = self.predicate_result(p)?;
+        if constant {
+            self.emit::<IsConstant>([p, a], 0);
+            return Ok(());
+        }
         // Windows are told apart by what stands above their 32 bits.
         let top = self.fresh(true);
         self.emit_exec(op1(self.level, |a: u64| a >> 32), &[top, a], 0);

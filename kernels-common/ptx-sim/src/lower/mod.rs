@@ -6,10 +6,13 @@
 //! counted but not executed.
 
 mod arithmetic;
+mod async_copy;
 mod bits;
+mod cluster;
 mod compare;
 mod control;
 mod convert;
+mod family;
 mod float;
 mod half;
 mod memory;
@@ -17,13 +20,16 @@ mod moves;
 pub(crate) mod opcode;
 mod operand;
 mod peek;
+mod stack;
 pub(crate) mod types;
+mod video;
 mod warp;
 mod work;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use family::Family;
 use opcode::Opcode;
 
 use crate::ast::{Function, Instruction, Operand, RegId, Space, Type};
@@ -32,6 +38,7 @@ use crate::exec::Exec;
 use crate::exec::alu::{Each, Guarded};
 use crate::exec::control::{self as flow, NOWHERE};
 use crate::exec::level::{Level, Run, exec};
+use crate::exec::local::{RestoreStack, SaveStack};
 use crate::program::{LoadError, Loaded};
 use crate::ptx::ParseError;
 use crate::rows::{Bank, Line, Row};
@@ -77,6 +84,13 @@ pub(crate) fn kernel(loaded: &Loaded, name: &str, portable: bool) -> std::result
         attributed: 0,
         begun: 0,
     };
+    if let Some(blocks) = loaded.module.kernel(name).and_then(|signature| signature.required_cluster)
+        && blocks.iter().any(|&count| count != 1)
+    {
+        let span = loaded.module.kernel(name).map_or_else(Default::default, |signature| signature.span);
+        let message = format!("clusters of {blocks:?} blocks are not supported, only those of one");
+        return Err(unsupported(loaded, name.into(), ".reqnctapercluster", span, message));
+    }
     lower.function_index(name).map_err(|refusal| match refusal {
         Refusal::Parse(error) => LoadError::Parse(error),
         Refusal::Text(message) => unsupported(loaded, name.into(), "", crate::ast::Span::default(), message),
@@ -195,12 +209,14 @@ fn needs_branch(opcode: &str) -> bool {
                 | "vote"
                 | "match"
                 | "redux"
+                | "elect"
                 | "call"
                 | "exit"
                 | "ret"
                 | "trap"
                 | "nanosleep"
                 | "brx"
+                | "mbarrier"
         )
     )
 }
@@ -236,7 +252,8 @@ impl<'a> Lower<'a> {
             is_meet[meet as usize] = !(source.is_entry && meet as usize == body.len());
         }
         for (index, instruction) in body.iter().enumerate() {
-            if instruction.guard.is_some() && needs_branch(&instruction.opcode) {
+            let around = instruction.guard.is_some() && needs_branch(&instruction.opcode);
+            if around || control::is_indirect_call(instruction) {
                 is_label[index + 1] = true;
                 is_meet[index + 1] = true;
             }
@@ -272,6 +289,12 @@ impl<'a> Lower<'a> {
         self.find_constants(body);
 
         let entry = self.code.ins.len() as u32;
+        // What a function takes from the stack goes when it returns.
+        let allocates = body.iter().any(|instruction| instruction.opcode.starts_with("alloca."));
+        let stack = (allocates && !source.is_entry).then(|| self.fresh(true));
+        if let Some(stack) = stack {
+            self.emit::<SaveStack>([stack], 0);
+        }
         let mut positions = vec![NOWHERE; body.len() + 1];
         for index in 0..=body.len() {
             self.f.index = index;
@@ -292,6 +315,9 @@ impl<'a> Lower<'a> {
         if source.is_entry {
             self.emit::<flow::Exit>([], 0);
         } else {
+            if let Some(stack) = stack {
+                self.emit::<RestoreStack>([stack], 0);
+            }
             self.emit::<flow::Return>([], 0);
         }
         self.begun = self.attributed;
@@ -313,7 +339,7 @@ impl<'a> Lower<'a> {
         };
         for Fixup { ins, target, meet } in std::mem::take(&mut self.f.fixups) {
             let target = if target == NOWHERE {
-                // An indexed branch: its table was resolved by itself.
+                // An indexed branch or a call by address: its table was resolved by itself.
                 self.code.ins[ins].extra as u32
             } else {
                 positions[target as usize]
@@ -333,7 +359,7 @@ impl<'a> Lower<'a> {
                 self.f.uses[guard.predicate.0 as usize] += 1;
             }
             let name = instruction.opcode.split('.').next().unwrap_or("");
-            let has_result = !matches!(name, "brx" | "bar" | "barrier" | "st" | "red" | "nanosleep");
+            let has_result = !matches!(name, "brx" | "call" | "bar" | "barrier" | "st" | "red" | "nanosleep");
             for (place, operand) in instruction.operands.iter().enumerate() {
                 let result = place == 0 && has_result;
                 self.count_operand(operand, result);
@@ -451,21 +477,23 @@ impl<'a> Lower<'a> {
     }
 
     fn dispatch(&mut self, op: &mut Opcode<'_>, operands: &[Operand], guard: Option<(Row, bool)>) -> Result<()> {
-        match op.name {
-            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "mul24"
-            | "mad24" | "addc" | "subc" | "madc" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2"
-            | "tanh" | "copysign" | "dp4a" | "dp2a" | "vabsdiff4" => self.arithmetic(op, operands),
-            "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind"
-            | "brev" | "popc" | "clz" | "prmt" | "bmsk" | "szext" => self.bits(op, operands),
-            "setp" | "set" | "selp" | "slct" | "testp" => self.compare(op, operands),
-            "mov" => self.mov(op, operands),
-            "cvt" => self.convert(op, operands),
-            "cvta" | "isspacep" | "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard"
-            | "applypriority" => self.memory(op, operands),
-            "shfl" | "vote" | "match" | "redux" | "activemask" | "bar" | "barrier" => self.warp(op, operands),
-            "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "membar" | "fence" | "nanosleep" | "brkpt"
-            | "pmevent" => self.control(op, operands, guard),
-            _ => Err("the simulator does not have this instruction".into()),
+        match family::of(op.name) {
+            Some(Family::Arithmetic) => self.arithmetic(op, operands),
+            Some(Family::Video) => self.video(op, operands),
+            Some(Family::Bits) => self.bits(op, operands),
+            Some(Family::Compare) => self.compare(op, operands),
+            Some(Family::Move) => self.mov(op, operands),
+            Some(Family::Convert) => self.convert(op, operands),
+            Some(Family::Memory) => self.memory(op, operands),
+            Some(Family::Stack) => self.stack(op, operands),
+            Some(Family::Copy) => self.copy_async(op, operands),
+            Some(Family::Mbarrier) => self.mbarrier(op, operands),
+            Some(Family::Warp) => self.warp(op, operands),
+            Some(Family::Control) => self.control(op, operands, guard),
+            Some(Family::Cluster) => self.cluster_address(op, operands),
+            Some(Family::CachePolicy) => self.cache_policy(operands),
+            Some(Family::NoEffect) => self.no_effect(),
+            None => Err("the simulator does not have this instruction".into()),
         }
     }
 

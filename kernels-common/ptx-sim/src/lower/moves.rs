@@ -16,6 +16,9 @@ impl Lower<'_> {
             self.copy_predicate(d, a, flip);
             return Ok(());
         }
+        if ty == Type::B128 {
+            return self.move_128(d, a);
+        }
         match (d, a) {
             (Operand::Vector(parts), _) => self.unpack(parts, a, ty),
             (_, Operand::Vector(parts)) => self.pack(d, parts, ty),
@@ -26,6 +29,30 @@ impl Lower<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// `mov.b128`: between 128-bit registers, or to or from two halves.
+    fn move_128(&mut self, d: &Operand, a: &Operand) -> Result<()> {
+        let from = match a {
+            Operand::Vector(parts) => match &parts[..] {
+                [low, high] => [self.value(low, Type::B64)?, self.value(high, Type::B64)?],
+                _ => return Err("this way of packing is not supported".into()),
+            },
+            _ => self.halves(a)?,
+        };
+        let to = match d {
+            Operand::Vector(parts) => match &parts[..] {
+                [low, high] => [self.result(low, Type::B64)?, self.result(high, Type::B64)?],
+                _ => return Err("this way of packing is not supported".into()),
+            },
+            _ => self.halves(d)?,
+        };
+        // A half that is written may be the other half that is read.
+        let high = self.fresh(true);
+        self.copy(high, from[1], true);
+        self.copy(to[0], from[0], true);
+        self.copy(to[1], high, true);
+        Ok(())
     }
 
     /// `mov.b64 {lo, hi}, x` and its like.
@@ -59,6 +86,9 @@ impl Lower<'_> {
         }
         let d = self.result(target, ty)?;
         match (ty, &rows[..]) {
+            (Type::B16, &[a, b]) => {
+                self.emit_exec(op2(level, |a: u8, b: u8| u16::from(a) | u16::from(b) << 8), &[d, a, b], 0);
+            }
             (Type::B32, &[a, b]) => {
                 self.emit_exec(op2(level, |a: u16, b: u16| u32::from(a) | u32::from(b) << 16), &[d, a, b], 0);
             }
@@ -90,7 +120,7 @@ fn part_type(ty: Type, count: usize) -> Result<Type> {
     match (ty, count) {
         (Type::B32, 2) | (Type::B64, 4) => Ok(Type::B16),
         (Type::B64, 2) => Ok(Type::B32),
-        (Type::B32, 4) => Ok(Type::B8),
+        (Type::B32, 4) | (Type::B16, 2) => Ok(Type::B8),
         _ => Err("this way of packing is not supported".into()),
     }
 }

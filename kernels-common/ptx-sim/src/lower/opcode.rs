@@ -1,7 +1,8 @@
 //! Opcodes taken apart.
 
 use super::{Refusal, Result, types};
-use crate::ast::Type;
+use crate::ast::{Operand, Type};
+use crate::exec::memory::Space;
 
 /// An opcode such as `ld.global.v4.f32`: its name, its types, and the modifiers that nobody has asked for yet.
 pub(crate) struct Opcode<'a> {
@@ -38,6 +39,37 @@ impl<'a> Opcode<'a> {
     /// The first of these modifiers that is there; it counts as understood.
     pub(crate) fn take_any<'c>(&mut self, choices: &[&'c str]) -> Option<&'c str> {
         choices.iter().copied().find(|choice| self.take(choice))
+    }
+
+    /// The first state space named that nobody has asked for yet; it counts as understood. Shared memory of the cluster
+    /// is that of the block, since clusters have one block.
+    pub(crate) fn take_space(&mut self) -> Space {
+        let named = |part: &str| {
+            Some(match part {
+                "global" => Space::Global,
+                "const" => Space::Constant,
+                "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+                "local" => Space::Local,
+                "param" | "param::entry" | "param::func" => Space::Param,
+                _ => return None,
+            })
+        };
+        let found = self.modifiers.iter().enumerate().find_map(|(index, part)| Some((index, named(part)?)));
+        match found {
+            Some((index, space)) => {
+                self.modifiers.remove(index);
+                space
+            }
+            None => Space::Generic,
+        }
+    }
+
+    /// The operands without the cache policy, which is the last one if the opcode says that there is one.
+    pub(crate) fn without_cache_policy<'o>(&mut self, operands: &'o [Operand]) -> &'o [Operand] {
+        match operands {
+            [others @ .., _] if self.take("L2::cache_hint") => others,
+            _ => operands,
+        }
     }
 
     /// Whether the modifier is there.

@@ -15,7 +15,7 @@ const MAX_SHARED: u64 = 1 << 20;
 /// Where a variable is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// At this device address.
+    /// At this device address; that of a function can be called and nothing else.
     Global(u64),
     /// At this offset of static shared memory.
     Shared(u32),
@@ -43,7 +43,7 @@ impl Lower<'_> {
             return Err("a predicate where a value is needed".into());
         }
         if ty == Type::B128 {
-            return Err("128-bit registers are not supported".into());
+            return Err("a 128-bit register where a smaller value is needed".into());
         }
         let row = match self.f.registers[id.0 as usize] {
             Some(row) => row,
@@ -54,6 +54,25 @@ impl Lower<'_> {
             self.code.registers = self.code.registers.max(self.f.lines);
         }
         Ok((row, wide))
+    }
+
+    /// The two halves of a 128-bit register, the lower one first.
+    pub(crate) fn halves(&mut self, operand: &Operand) -> Result<[Row; 2]> {
+        let id = match operand {
+            Operand::Reg(id) if self.register_type(*id) == Type::B128 => *id,
+            _ => return Err("a 128-bit register is needed".into()),
+        };
+        let low = match self.f.registers[id.0 as usize] {
+            Some(row) => row,
+            None => {
+                let row = self.fresh(true);
+                self.fresh(true);
+                row
+            }
+        };
+        self.f.registers[id.0 as usize] = Some(low);
+        self.code.registers = self.code.registers.max(self.f.lines);
+        Ok([low, low.upper_half()])
     }
 
     /// The predicate register `id`.
@@ -149,7 +168,10 @@ impl Lower<'_> {
                 self.shared.insert(variable.name.clone(), offset);
                 Ok(Place::Shared(offset))
             }
-            _ => Err(format!("there is no variable `{name}`").into()),
+            _ => match self.loaded.function_address(name) {
+                Some(address) => Ok(Place::Global(address)),
+                None => Err(format!("there is no variable `{name}`").into()),
+            },
         }
     }
 
@@ -296,7 +318,13 @@ impl Lower<'_> {
         self.emit_exec(op2(self.level, |a: u64, b: u64| a.wrapping_add(b)), &[to, from, constant], 0);
     }
 
-    fn special(&self, name: &str) -> Option<Value> {
+    /// An address in the shared memory that the system reserves.
+    fn reserved(&mut self, offset: u32) -> Value {
+        self.code.reserved_shared = RESERVED_SHARED;
+        Value::ReservedShared(offset)
+    }
+
+    fn special(&mut self, name: &str) -> Option<Value> {
         let (register, axis) = match name.split_once('.') {
             Some((register, axis)) => (
                 register,
@@ -326,6 +354,10 @@ impl Lower<'_> {
             "%lanemask_lt" => Value::LaneMaskLt,
             "%lanemask_ge" => Value::LaneMaskGe,
             "%lanemask_gt" => Value::LaneMaskGt,
+            "%reserved_smem_offset_begin" | "%reserved_smem_offset_0" => self.reserved(0),
+            "%reserved_smem_offset_1" => self.reserved(RESERVED_PART),
+            "%reserved_smem_offset_end" => self.reserved(RESERVED_SHARED),
+            "%reserved_smem_offset_cap" => Value::Bits(u64::from(RESERVED_SHARED)),
             "%dynamic_smem_size" => Value::DynamicShared,
             "%total_smem_size" | "%aggr_smem_size" => Value::TotalShared,
             "%envreg1" => Value::Workspace { high: true },
@@ -335,6 +367,11 @@ impl Lower<'_> {
         })
     }
 }
+
+/// Bytes of shared memory that the system reserves in each block, from compute capability 8.0 on.
+const RESERVED_SHARED: u32 = 1024;
+/// Where its second part begins, which cooperative groups use.
+const RESERVED_PART: u32 = 512;
 
 fn is_clock(name: &str) -> bool {
     matches!(name, "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi")

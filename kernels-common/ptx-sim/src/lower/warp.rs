@@ -4,12 +4,12 @@ use super::opcode::Opcode;
 use super::{Lower, Result, types};
 use crate::ast::{Operand, Type};
 use crate::exec::collective::{
-    ALL, ANY, ActiveMask, BALLOT, BUTTERFLY, DOWN, INDEX, Match, Redux, Shuffle, Together, UNIFORM, UP, Vote,
+    ALL, ANY, ActiveMask, BALLOT, BUTTERFLY, DOWN, Elect, INDEX, Match, Redux, Shuffle, Together, UNIFORM, UP, Vote,
     WarpBarrier,
 };
 use crate::exec::control::Barrier;
 use crate::rows::Row;
-use crate::sched::barrier::{BarrierOp, Reduction};
+use crate::sched::barrier::{BarrierOp, CLUSTER_BARRIER, Kind, Reduction};
 
 impl Lower<'_> {
     pub(super) fn warp(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
@@ -38,6 +38,7 @@ impl Lower<'_> {
             "shfl" => self.shuffle(op, operands),
             "vote" => self.vote(op, operands),
             "match" => self.matching(op, operands),
+            "elect" => self.elect(op, operands),
             _ => self.redux(op, operands),
         }
     }
@@ -117,6 +118,19 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// `elect.sync d|p, members`
+    fn elect(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        op.finish()?;
+        let [Operand::Pair(d, p), members] = operands else {
+            return Err("a register, a predicate and a member mask are needed".into());
+        };
+        let members = self.value(members, Type::B32)?;
+        let d = self.result(d, Type::B32)?;
+        let p = self.predicate_result(p)?;
+        self.emit::<Together<Elect>>([d, members, members, members, members, p], 0);
+        Ok(())
+    }
+
     fn redux(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
         let ty = op.ty()?;
         let name = op.take_any(&["add", "min", "max", "and", "or", "xor"]).ok_or("the operation is missing")?;
@@ -140,7 +154,33 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// `barrier.cluster.arrive` and `barrier.cluster.wait`, in two steps, for a cluster of one block.
+    fn cluster_barrier(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        op.ignore(|modifier| matches!(modifier, "release" | "relaxed" | "acquire"));
+        let aligned = op.take("aligned");
+        let kind = op.take_any(&["arrive", "wait"]).ok_or("the kind of barrier is missing")?;
+        op.finish()?;
+        let [] = operands else { return Err("no operands are needed".into()) };
+        let number = self.bits_row(CLUSTER_BARRIER as u64, false);
+        let always = self.bits_row(u64::from(u32::MAX), false);
+        let index = self.code.barriers.len() as u64;
+        self.code.barriers.push(BarrierOp {
+            number,
+            threads: None,
+            kind: if kind == "arrive" { Kind::Arrive } else { Kind::Wait },
+            aligned,
+            reduction: Reduction::None,
+            source: (always, false),
+            result: Row::default(),
+        });
+        self.emit::<Barrier>([], index);
+        Ok(())
+    }
+
     fn barrier(&mut self, op: &mut Opcode<'_>, operands: &[Operand]) -> Result<()> {
+        if op.take("cluster") {
+            return self.cluster_barrier(op, operands);
+        }
         let _ = op.take("cta");
         // `bar` is the aligned form of `barrier`.
         let aligned = op.take("aligned") || op.name == "bar";
@@ -178,8 +218,8 @@ impl Lower<'_> {
             (None, _) => Row::default(),
         };
         let index = self.code.barriers.len() as u64;
-        let arrive = kind == "arrive";
-        self.code.barriers.push(BarrierOp { number, threads, arrive, aligned, reduction, source, result });
+        let kind = if kind == "arrive" { Kind::Arrive } else { Kind::Sync };
+        self.code.barriers.push(BarrierOp { number, threads, kind, aligned, reduction, source, result });
         self.emit::<Barrier>([], index);
         Ok(())
     }

@@ -15,6 +15,8 @@ pub(crate) struct Format {
 
 pub(crate) const F16: Format = Format { precision: 11, exponent: 5, nan: 0x7fff };
 pub(crate) const BF16: Format = Format { precision: 8, exponent: 8, nan: 0x7fff };
+/// Single precision with ten bits of fraction, in the low 19 bits.
+pub(crate) const TF32: Format = Format { precision: 11, exponent: 8, nan: 0x3_ffff };
 pub(crate) const F32: Format = Format { precision: 24, exponent: 8, nan: 0x7fff_ffff };
 pub(crate) const F64: Format = Format { precision: 53, exponent: 11, nan: 0xfff8_0000_0000_0000 };
 

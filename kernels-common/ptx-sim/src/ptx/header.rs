@@ -78,16 +78,27 @@ pub(super) struct Header {
     pub(super) params: Vec<Parameter>,
     pub(super) max_threads: Option<[u32; 3]>,
     pub(super) required_threads: Option<[u32; 3]>,
+    pub(super) required_cluster: Option<[u32; 3]>,
     /// Where the declaration starts.
     pub(super) span: Span,
     /// Where its name stands.
     pub(super) name_span: Span,
 }
 
+/// Parses the rest of a prototype, whose label is at `span`: a header like that of a function, with `_` as its name.
+pub(super) fn prototype(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
+    rest(cursor, span, false)
+}
+
 /// Parses a header that starts at `span`; the current token is `.entry` or `.func`. Ends at the `{` of the body or
 /// the `;` of a declaration.
 pub(super) fn header(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
     let is_entry = cursor.advance()?.text == ".entry";
+    rest(cursor, span, is_entry)
+}
+
+/// A header after its first word.
+fn rest(cursor: &mut Cursor<'_>, span: Span, is_entry: bool) -> Result<Header> {
     loop {
         match cursor.token() {
             Token { kind: Kind::Directive, text: ".attribute", .. } => attribute(cursor)?,
@@ -105,6 +116,7 @@ pub(super) fn header(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
         params,
         max_threads: None,
         required_threads: None,
+        required_cluster: None,
         span,
         name_span: name.span,
     };
@@ -117,8 +129,9 @@ pub(super) fn header(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
             return Err(cursor.expected("`{`, `;` or a directive such as `.maxntid`"));
         }
         match token.text {
-            ".maxntid" => header.max_threads = Some(threads(cursor)?),
-            ".reqntid" => header.required_threads = Some(threads(cursor)?),
+            ".maxntid" => header.max_threads = Some(extent(cursor, "a number of threads")?),
+            ".reqntid" => header.required_threads = Some(extent(cursor, "a number of threads")?),
+            ".reqnctapercluster" => header.required_cluster = Some(extent(cursor, "a number of blocks")?),
             ".pragma" => pragma(cursor)?,
             ".attribute" => attribute(cursor)?,
             // Bounds on registers, residency and clusters guide the compiler, not the meaning.
@@ -127,7 +140,6 @@ pub(super) fn header(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
             | ".maxnctapersm"
             | ".noreturn"
             | ".explicitcluster"
-            | ".reqnctapercluster"
             | ".maxclusterrank"
             | ".blocksareclusters"
             | ".abi_preserve"
@@ -143,15 +155,15 @@ pub(super) fn header(cursor: &mut Cursor<'_>, span: Span) -> Result<Header> {
     }
 }
 
-/// The one to three numbers after `.maxntid` or `.reqntid`.
-fn threads(cursor: &mut Cursor<'_>) -> Result<[u32; 3]> {
+/// The one to three numbers after `.maxntid` and its like.
+fn extent(cursor: &mut Cursor<'_>, what: &str) -> Result<[u32; 3]> {
     cursor.advance()?;
     let mut threads = [1; 3];
     for (dimension, count) in threads.iter_mut().enumerate() {
         if dimension > 0 && !cursor.eat(",")? {
             break;
         }
-        *count = integer_in(cursor, "a number of threads", 1, u64::from(u32::MAX))? as u32;
+        *count = integer_in(cursor, what, 1, u64::from(u32::MAX))? as u32;
     }
     Ok(threads)
 }

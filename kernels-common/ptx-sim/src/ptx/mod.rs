@@ -23,8 +23,10 @@ mod pointers;
 mod scope;
 mod select;
 mod special;
+mod taken;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 pub use error::ParseError;
 use outline::{FunctionOutline, Outline};
@@ -79,6 +81,8 @@ pub struct KernelSignature {
     pub max_threads: Option<[u32; 3]>,
     /// `.reqntid`, if stated: the exact shape of a block.
     pub required_threads: Option<[u32; 3]>,
+    /// `.reqnctapercluster`, if stated: the blocks of a cluster in each dimension.
+    pub required_cluster: Option<[u32; 3]>,
 }
 
 /// A PTX text. [`Module::parse`] outlines it; the body of a function is parsed on its first use and kept.
@@ -106,6 +110,8 @@ pub struct Module {
     name: Arc<str>,
     text: Arc<str>,
     outline: Outline,
+    /// The functions that may be called by address, once that was asked for.
+    taken: OnceLock<HashSet<usize>>,
 }
 
 impl Module {
@@ -118,7 +124,7 @@ impl Module {
     pub fn parse(name: &str, text: &str) -> Result<Module, ParseError> {
         let name = name.into();
         let outline = Outline::parse(&name, text)?;
-        Ok(Module { name, text: text.into(), outline })
+        Ok(Module { name, text: text.into(), outline, taken: OnceLock::new() })
     }
 
     /// The name given to [`Module::parse`].
@@ -160,6 +166,30 @@ impl Module {
             Some(function) => self.parsed(function),
             None => Err(self.missing("function", name)),
         }
+    }
+
+    /// The number of the function `name`, below [`Module::functions`], if the module has such a function.
+    pub(crate) fn function_number(&self, name: &str) -> Option<usize> {
+        self.outline.function_index(name)
+    }
+
+    /// Functions, defined or only declared.
+    pub(crate) fn functions(&self) -> usize {
+        self.outline.functions.len()
+    }
+
+    /// Whether the module declares the function `name` without defining it.
+    pub(crate) fn only_declares(&self, name: &str) -> bool {
+        self.outline.function(name).is_some_and(|function| function.body.is_none())
+    }
+
+    /// Names of the device functions with a body that may be called by address, in order of appearance.
+    pub(crate) fn called_by_address(&self) -> impl Iterator<Item = &Arc<str>> {
+        let taken = self.taken.get_or_init(|| taken::taken(&self.text, &self.outline));
+        let functions = self.outline.functions.iter().enumerate();
+        functions
+            .filter(|(index, function)| taken.contains(index) && function.body.is_some() && !function.header.is_entry)
+            .map(|(_, function)| &function.header.name)
     }
 
     /// Variables of module scope, in order of appearance.

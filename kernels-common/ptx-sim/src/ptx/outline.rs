@@ -100,12 +100,17 @@ impl Outline {
         self.symbols.get_key_value(name).map(|(name, _)| name.clone())
     }
 
-    /// The function `name`.
-    pub(super) fn function(&self, name: &str) -> Option<&FunctionOutline> {
+    /// Index of the function `name`.
+    pub(super) fn function_index(&self, name: &str) -> Option<usize> {
         match self.symbols.get(name) {
-            Some(Symbol::Function(index)) => Some(&self.functions[*index]),
+            Some(Symbol::Function(index)) => Some(*index),
             _ => None,
         }
+    }
+
+    /// The function `name`.
+    pub(super) fn function(&self, name: &str) -> Option<&FunctionOutline> {
+        self.function_index(name).map(|index| &self.functions[index])
     }
 
     /// Whether `name` is a kernel with a body.
@@ -118,19 +123,20 @@ impl Outline {
         self.kernels.iter().map(|&index| &self.functions[index])
     }
 
-    /// Whether initial values name nothing but variables that have an address before a launch.
+    /// Whether initial values name nothing but functions, and variables that have an address before a launch.
     fn check_addresses(&self, module: &Arc<str>) -> Result<()> {
         for address in self.variables.iter().flat_map(|variable| &variable.addresses) {
             let placed = match self.symbols.get(&address.symbol) {
                 Some(Symbol::Variable(index)) => {
                     matches!(self.variables[*index].space, Space::Global | Space::Const)
                 }
-                _ => false,
+                Some(Symbol::Function(_)) => true,
+                None => false,
             };
             if !placed {
                 let name = &address.symbol;
                 let message = format_args!(
-                    "the initial value names `{name}`, which is no `.global` or `.const` variable of the module"
+                    "the initial value names `{name}`, which is no function and no `.global` or `.const` variable of the module"
                 );
                 return Err(error(module, address.span, name, message));
             }
@@ -414,5 +420,6 @@ fn signature(header: &Header) -> KernelSignature {
         span: header.span,
         max_threads: header.max_threads,
         required_threads: header.required_threads,
+        required_cluster: header.required_cluster,
     }
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::constant::{count_in, integer_in};
 use super::cursor::{Cursor, Result, error, shorten};
 use super::declaration::{space_named, type_named, variables};
-use super::header::{Parameter, pragma};
+use super::header::{Header, Parameter, pragma, prototype};
 use super::initial::MAX_PADDING;
 use super::lexer::{Kind, Token};
 use super::outline::{FunctionOutline, Outline};
 use super::scope::{Duplicate, MAX_FAMILY, MAX_SCOPES, Meaning, Names, Pending, Slot};
-use crate::ast::{Function, Guard, Instruction, Operand, SourceLocation, Space, Span, Type, Variable};
+use crate::ast::{Function, Guard, Instruction, Operand, Prototype, SourceLocation, Space, Span, Type, Variable};
 use crate::ptx::ParseError;
 
 /// The parser of one function body.
@@ -57,6 +57,8 @@ pub(super) fn parse<'a>(
             body: Vec::new(),
             labels: Vec::new(),
             branch_targets: Vec::new(),
+            prototypes: Vec::new(),
+            call_targets: Vec::new(),
             max_threads: header.max_threads,
             required_threads: header.required_threads,
             span: header.span,
@@ -215,17 +217,8 @@ impl<'a> FunctionParser<'a> {
         }
         match (self.cursor.token().kind, self.cursor.token().text) {
             (Kind::Directive, ".branchtargets") => self.branch_targets(label),
-            (Kind::Directive, ".callprototype" | ".calltargets") => {
-                self.table(label)?;
-                while !self.cursor.eat(";")? {
-                    let token = self.cursor.token();
-                    if token.kind == Kind::End || token.is("{") || token.is("}") {
-                        return Err(self.cursor.expected("`;`"));
-                    }
-                    self.cursor.advance()?;
-                }
-                Ok(())
-            }
+            (Kind::Directive, ".callprototype") => self.call_prototype(label),
+            (Kind::Directive, ".calltargets") => self.call_targets(label),
             _ => {
                 let index = self.function.body.len() as u32;
                 self.declare(label, Meaning::Label(index))?;
@@ -251,6 +244,34 @@ impl<'a> FunctionParser<'a> {
             }
         }
         self.function.branch_targets.push((name, targets));
+        if self.cursor.eat(";")? { Ok(()) } else { Err(self.cursor.expected("`,` or `;`")) }
+    }
+
+    /// `.callprototype (.param .b32 _) _ (.param .b64 _);`
+    fn call_prototype(&mut self, label: Token<'a>) -> Result<()> {
+        self.cursor.advance()?;
+        let name = self.table(label)?;
+        let Header { results, params, .. } = prototype(&mut self.cursor, label.span)?;
+        self.cursor.expect(";")?;
+        let variables = |list: Vec<Parameter>| list.into_iter().map(|parameter| parameter.variable).collect();
+        self.function.prototypes.push(Prototype { name, results: variables(results), params: variables(params) });
+        Ok(())
+    }
+
+    /// `.calltargets f, g;`
+    fn call_targets(&mut self, label: Token<'a>) -> Result<()> {
+        self.cursor.advance()?;
+        let name = self.table(label)?;
+        let mut targets = Vec::new();
+        loop {
+            let target = self.cursor.name("a function")?;
+            let symbol = self.outline.symbol(target.text);
+            targets.push(symbol.ok_or_else(|| self.not_declared("function", target.text, target.span))?);
+            if !self.cursor.eat(",")? {
+                break;
+            }
+        }
+        self.function.call_targets.push((name, targets));
         if self.cursor.eat(";")? { Ok(()) } else { Err(self.cursor.expected("`,` or `;`")) }
     }
 

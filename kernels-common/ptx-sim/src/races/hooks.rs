@@ -97,12 +97,6 @@ fn run(
 }
 
 impl Machine<'_> {
-    /// The index of an instruction of the running code.
-    fn pc_of(&self, ins: &Ins) -> u32 {
-        let from = std::ptr::from_ref(ins).addr() - self.code.ins.as_ptr().addr();
-        (from / size_of::<Ins>()) as u32
-    }
-
     /// Checks and records a weak access of the active lanes to a run of global memory, or false if that takes a closer
     /// look: [`Machine::races_of`].
     pub(crate) fn global_run_is_ordered(&mut self, ins: &Ins, region: &Region, run_of: RunOf, same: bool) -> bool {
@@ -271,6 +265,25 @@ impl Machine<'_> {
             order: Some(Order { acquires, releases, scope }),
             pc: self.pc_of(ins),
             space,
+        };
+        self.race_of(&access, |_, _| false)
+    }
+
+    /// Checks and records what a lane has done to an object of 8 bytes in shared memory through which the threads of a
+    /// block synchronise: with an order it arrives or has waited, without it makes the object or ends it. Tells whether
+    /// there is a race, which is a fault then.
+    pub(crate) fn race_of_object(&mut self, ins: &Ins, (address, lane): (u64, usize), order: Option<Order>) -> bool {
+        let strength = if order.is_some() { Strength::Strong(Scope::Block) } else { Strength::Weak };
+        let writes = order.is_none_or(|order| order.releases);
+        let access = LaneAccess {
+            address,
+            width: 8,
+            lane,
+            mask: 1 << lane,
+            kind: Kind { reads: order.is_some(), writes, strength },
+            order,
+            pc: self.pc_of(ins),
+            space: MemorySpace::Shared,
         };
         self.race_of(&access, |_, _| false)
     }

@@ -4,6 +4,19 @@ use crate::rows::Row;
 
 /// Barriers of a block.
 pub(crate) const BARRIERS: usize = 16;
+/// The barrier behind these is that of the cluster, which is the block.
+pub(crate) const CLUSTER_BARRIER: usize = BARRIERS;
+
+/// How a thread takes part in a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Arrives, and waits for the others.
+    Sync,
+    /// Arrives only.
+    Arrive,
+    /// Waits for those who have not arrived since it did.
+    Wait,
+}
 
 /// What a barrier instruction does besides waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +37,7 @@ pub(crate) struct BarrierOp {
     pub(crate) number: Row,
     /// Number of threads, if given: a 32-bit row.
     pub(crate) threads: Option<Row>,
-    /// `arrive`: does not wait.
-    pub(crate) arrive: bool,
+    pub(crate) kind: Kind,
     /// All lanes of the warp must execute it together.
     pub(crate) aligned: bool,
     pub(crate) reduction: Reduction,

@@ -2,7 +2,7 @@
 
 use std::mem::swap;
 
-use super::barrier::{BARRIERS, Barrier, Reduction};
+use super::barrier::{BARRIERS, Barrier, CLUSTER_BARRIER, Kind, Reduction};
 use super::random::Random;
 use super::warp::{Activation, Path, Wait, Warp};
 use crate::code::Code;
@@ -82,7 +82,7 @@ impl Block {
         let barrier = Barrier { arrived: vec![0; warps.len()], ..Barrier::default() };
         Block {
             index: [0; 3],
-            barriers: vec![barrier; BARRIERS],
+            barriers: vec![barrier; CLUSTER_BARRIER + 1],
             active: 0,
             warps,
             shared: Shared::new(shared),
@@ -152,26 +152,34 @@ impl Block {
                 progress = Progress::Going;
             }
         }
+        let done = self.warps.iter().all(Warp::is_done);
+        if done && outcome.is_ok() {
+            outcome = m.finish_block().map_err(|(thread, pc)| {
+                let (warp, lane) = (thread / LANES as u32, thread % LANES as u32);
+                PlacedFault { fault: RawFault::new(FaultKind::UnfinishedCopy, lane), warp, pc }
+            });
+        }
         swap(&mut m.shared, &mut self.shared);
         swap(&mut m.here, &mut self.races);
         outcome?;
-        if self.warps.iter().all(Warp::is_done) {
+        if done {
             return Ok(Progress::Done);
         }
         Ok(if progress == Progress::Going { Progress::Going } else { Progress::Stuck })
     }
 
     /// Points the machine at a path.
-    fn enter(&mut self, m: &mut Machine<'_>, warp: usize, path: usize) {
+    fn enter(&mut self, m: &mut Machine<'_>, index: usize, path: usize) {
         let Block { warps, constants, .. } = self;
-        m.warp = warp as u32;
-        let warp = &mut warps[warp];
+        m.warp = index as u32;
+        let warp = &mut warps[index];
         let path = &warp.paths[path];
         m.banks[0] = bank_of(&mut warp.frame[path.context.frame as usize..]);
         m.banks[1] = bank_of(constants);
         m.banks[2] = bank_of(&mut warp.constants);
         m.mask = path.mask;
         m.live = warp.live;
+        m.warp = index as u32;
         m.full = path.mask == warp.live;
         m.local_base = path.context.local;
         m.meet = warp.meeting_point(path.join);
@@ -196,6 +204,12 @@ impl Block {
             };
             self.enter(m, index, current);
             m.watching = false;
+            if let Some(random) = &mut policy.random
+                && !m.shared.transfers.is_empty()
+            {
+                let pc = self.warps[index].paths[current].pc;
+                m.finish_some(random).map_err(|fault| PlacedFault { fault, warp: index as u32, pc })?;
+            }
             let turn = if self.warps[index].paths[current].watching { SHORT_TURN } else { TURN };
             let backward = match &mut policy.random {
                 Some(random) => random.below(turn as usize) as u32,
@@ -416,7 +430,8 @@ impl Block {
             let threads = op.threads.map(|row| m.get::<u32>(row)[first]);
             (number, threads, m.predicate(op.source.0) ^ if op.source.1 { u32::MAX } else { 0 })
         };
-        if number as usize >= BARRIERS {
+        let of_cluster = number as usize == CLUSTER_BARRIER && m.code.is_cluster_barrier(path.pc);
+        if number as usize >= BARRIERS && !of_cluster {
             return Err(bad(format!("barrier {number}; there are {BARRIERS}")));
         }
         if let Some(threads) = threads
@@ -425,6 +440,15 @@ impl Block {
             return Err(bad(format!("a barrier of {threads} threads, which is not a multiple of 32")));
         }
         let barrier = &mut self.barriers[number as usize];
+        if op.kind == Kind::Wait {
+            // The barrier of those who have arrived and are not there any more is complete.
+            if barrier.arrived[index] & path.mask == 0 {
+                path.pc += 1;
+            } else {
+                path.wait = Wait::Barrier(number);
+            }
+            return Ok(());
+        }
         let in_use = self.active >> number & 1 != 0;
         if in_use && barrier.threads != threads {
             return Err(bad(format!("barrier {number} is in use with another number of threads")));
@@ -437,7 +461,7 @@ impl Block {
             barrier.set += (predicate & path.mask).count_ones();
             barrier.asked += path.mask.count_ones();
         }
-        if op.arrive {
+        if op.kind == Kind::Arrive {
             path.pc += 1;
             if m.checks.races {
                 m.here.threads.signal(&mut m.races, number as usize, index as u32, m.mask);

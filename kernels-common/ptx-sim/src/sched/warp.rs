@@ -103,6 +103,7 @@ impl Warp {
     /// Puts all lanes at the first instruction.
     pub(crate) fn reset(&mut self, entry: u32) {
         self.live = self.started;
+        self.local.reset();
         self.joins.clear();
         self.paths.clear();
         self.paths.push(Path {

@@ -134,3 +134,47 @@ fn masks() {
     check("szext.clamp.u32", &[Int(32), Small], Int(32), |[a, b, _]| extract(a, 0, b.min(32), 32, false));
     check("szext.wrap.s32", &[Int(32), Small], Int(32), |[a, b, _]| extract(a, 0, b % 32, 32, true));
 }
+
+#[test]
+fn nth_bit() {
+    // As the manual writes it down.
+    let fns = |mask: u64, base: u64, offset: i64| -> u64 {
+        let is_set = |place: i64| mask >> place & 1 == 1;
+        if offset == 0 {
+            return if base < 32 && is_set(base as i64) { base } else { 0xffff_ffff };
+        }
+        let (mut place, mut count, step) = (base as i64, offset.abs() - 1, offset.signum());
+        while (0..32).contains(&place) {
+            if is_set(place) {
+                if count == 0 {
+                    return place as u64;
+                }
+                count -= 1;
+            }
+            place += step;
+        }
+        0xffff_ffff
+    };
+    for offset in [0, 1, 2, 5, 31, -1, -3, -32] {
+        check_text(&format!("fns.b32 {{d}}, {{a}}, {{b}}, {offset};"), &[Int(32), Small], Int(32), |[a, b, _]| {
+            fns(a, b, offset)
+        });
+    }
+    check("fns.b32", &[Int(32), Small, Int(32)], Int(32), |[a, b, c]| fns(a, b, i64::from(c as i32)));
+}
+
+#[test]
+fn lop3_with_a_predicate() {
+    for (how, combine) in [("or", (|p, q| p || q) as fn(bool, bool) -> bool), ("and", |p, q| p && q)] {
+        for (q, negated) in [("q", false), ("!q", true)] {
+            let text = format!(
+                "{{ .reg .pred p, q; .reg .b32 t; setp.gt.u32 q, {{c}}, 99; lop3.{how}.b32 t|p, {{a}}, {{b}}, {{c}}, 0x80, \
+                 {q}; selp.u32 {{d}}, t, 0xffffffff, p; }}"
+            );
+            check_text(&text, &[Int(32); 3], Int(32), move |[a, b, c]| {
+                let result = a & b & c;
+                if combine(result != 0, (c > 99) != negated) { result } else { 0xffff_ffff }
+            });
+        }
+    }
+}

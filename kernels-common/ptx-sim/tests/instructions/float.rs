@@ -234,3 +234,24 @@ fn special_product(a: f64, b: f64, mode: &str) -> f64 {
     };
     if negative { -result } else { result }
 }
+
+#[test]
+fn minima_of_magnitudes() {
+    let magnitudes = |a: f32, b: f32, greater: bool| {
+        let (x, y) = (a.abs(), b.abs());
+        let first = x.is_nan() == y.is_nan() && (x < y) != greater || y.is_nan();
+        let magnitude = if first { x } else { y };
+        if a.is_sign_negative() != b.is_sign_negative() { -magnitude } else { magnitude }
+    };
+    check_f32("min.xorsign.abs.f32", 2, |[a, b, _]| magnitudes(a, b, false));
+    check_f32("max.xorsign.abs.f32", 2, |[a, b, _]| magnitudes(a, b, true));
+    check_f32("min.NaN.xorsign.abs.f32", 2, |[a, b, _]| {
+        if a.is_nan() {
+            a
+        } else if b.is_nan() {
+            b
+        } else {
+            magnitudes(a, b, false)
+        }
+    });
+}

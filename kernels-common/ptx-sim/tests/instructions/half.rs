@@ -176,3 +176,36 @@ fn options() {
         if sum > 0.0 { to_f16(sum.min(1.0)) } else { 0 }
     });
 }
+
+#[test]
+fn minima_of_magnitudes() {
+    let pick = |a: u64, b: u64, infinity: u64, greater: bool, propagate: bool| {
+        let (x, y) = (a & 0x7fff, b & 0x7fff);
+        let magnitude = match (x > infinity, y > infinity) {
+            (false, false) => {
+                if greater {
+                    x.max(y)
+                } else {
+                    x.min(y)
+                }
+            }
+            (true, false) if !propagate => y,
+            (false, true) if !propagate => x,
+            _ => return 0x7fff,
+        };
+        magnitude | (a ^ b) & 0x8000
+    };
+    for (ty, of, infinity) in [("f16", F16, 0x7c00), ("bf16", BF16, 0x7f80)] {
+        for (name, greater) in [("min", false), ("max", true)] {
+            for (modifier, propagate) in [("", false), (".NaN", true)] {
+                check(&format!("{name}{modifier}.xorsign.abs.{ty}"), &[of; 2], of, |[a, b, _]| {
+                    pick(a, b, infinity, greater, propagate)
+                });
+                check(&format!("{name}{modifier}.xorsign.abs.{ty}x2"), &[Packed; 2], Packed, |[a, b, _]| {
+                    pick(a >> 16, b >> 16, infinity, greater, propagate) << 16
+                        | pick(a & 0xffff, b & 0xffff, infinity, greater, propagate)
+                });
+            }
+        }
+    }
+}

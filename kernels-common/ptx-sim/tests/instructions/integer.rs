@@ -161,3 +161,23 @@ fn immediates_and_wide_registers() {
     // An instruction uses the low bits of a wider register.
     check_text("cvt.u16.u32 {d}, {a};", &[Int(64)], Int(16), |[a, ..]| a);
 }
+
+#[test]
+fn carries_of_subtractions() {
+    // The carry is set where nothing is borrowed, and that is what an addition after it takes.
+    check_text("{ .reg .u32 t; sub.cc.u32 t, {a}, {b}; addc.u32 {d}, 0, 0; }", &[Int(32); 2], Int(32), |[a, b, _]| {
+        u64::from(a >= b)
+    });
+    check_text(
+        "{ .reg .u32 t; add.cc.u32 t, {a}, {b}; subc.u32 {d}, {a}, {c}; }",
+        &[Int(32); 3],
+        Int(32),
+        |[a, b, c]| a.wrapping_sub(c).wrapping_sub(u64::from(a + b < 1 << 32)),
+    );
+    check_text(
+        "{ .reg .u64 t; sub.cc.u64 t, {a}, {b}; subc.u64 {d}, {c}, {a}; }",
+        &[Int(64); 3],
+        Int(64),
+        |[a, b, c]| c.wrapping_sub(a).wrapping_sub(u64::from(a < b)),
+    );
+}

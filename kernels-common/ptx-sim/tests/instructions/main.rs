@@ -13,3 +13,4 @@ mod half;
 mod harness;
 mod integer;
 mod moves;
+mod packed;

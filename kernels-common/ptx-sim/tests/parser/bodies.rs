@@ -149,6 +149,10 @@ fn tables_and_prototypes() {
     assert_eq!(f.body[0].operands[1], symbol("T~2"));
     assert_eq!(f.body[1].operands[1], symbol("T"));
     assert_eq!(f.body[2].operands[3], symbol("P"));
+    let [prototype] = &f.prototypes[..] else { panic!("{:?}", f.prototypes) };
+    let sizes = |list: &[ptx_sim::ast::Variable]| list.iter().map(|variable| variable.size).collect::<Vec<_>>();
+    assert_eq!(&*prototype.name, "P");
+    assert_eq!((sizes(&prototype.results), sizes(&prototype.params)), (vec![4], vec![8, 16]));
 }
 
 #[test]

@@ -94,11 +94,11 @@ fn module_scope() {
             ),
             (
                 ".global .b64 x = generic(y);",
-                "5:26: the initial value names `y`, which is no `.global` or `.const` variable of the module",
+                "5:26: the initial value names `y`, which is no function and no `.global` or `.const` variable of the module",
             ),
             (
-                ".func f() {} .global .b64 x[2] = {0, f};",
-                "5:38: the initial value names `f`, which is no `.global` or `.const` variable of the module",
+                ".shared .b64 f; .global .b64 x[2] = {0, f};",
+                "5:41: the initial value names `f`, which is no function and no `.global` or `.const` variable of the module",
             ),
             (".global .b64 x = generic(3);", "5:26: expected the name of a variable, found `3`"),
             (".global .b64 x = x+y;", "5:20: expected a constant, found `y`"),
@@ -172,7 +172,13 @@ fn bodies() {
             ("T: .branchtargets 5;", "6:19: expected a label, found `5`"),
             ("T: .branchtargets L L: ret;", "6:21: expected `,` or `;`, found `L`"),
             ("T: .branchtargets T;", "6:19: label `T` is not declared"),
-            ("P: .callprototype _ (.param .b32 _)", "7:1: expected `;`, found `}`"),
+            (
+                "P: .callprototype _ (.param .b32 _)",
+                "7:1: expected `{`, `;` or a directive such as `.maxntid`, found `}`",
+            ),
+            ("P: .callprototype _ (.reg .b32 _);", "6:22: parameters in registers (`.reg`) are not supported"),
+            ("T: .calltargets x;", "6:17: function `x` is not declared"),
+            ("T: .calltargets 5;", "6:17: expected a function, found `5`"),
             // Operands.
             ("mov.u32 %r1 %r2;", "6:13: expected `,` or `;`, found `%r2`"),
             ("mov.u32 %r1,;", "6:13: expected an operand, found `;`"),

@@ -7,6 +7,7 @@ mod files;
 mod grammar;
 mod json;
 mod kernels;
+mod printed;
 mod seeds;
 
 use std::path::{Path, PathBuf};
