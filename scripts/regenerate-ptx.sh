@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes the PTX: that of crates/*, of the
 # crate in the book (kernels-common/build/tests/saxpy), and of the simulator's tests
+<<<<<<< HEAD
 # (kernels-common/ptx-sim/tests/foreign and tests/profile).
+=======
+# (kernels-common/ptx-sim/tests/foreign and kernels-common/ptx-sim/tests/broken).
+>>>>>>> f5dc3a8 (ptx-sim: broken kernels, each beside sound ones, as a test of what is reported and of what is not)
 #
 #   bash scripts/regenerate-ptx.sh           writes
 #   bash scripts/regenerate-ptx.sh --check   writes too, but fails if anything differs from what was there
@@ -23,12 +27,21 @@ bash scripts/cuda-compiler.sh
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 foreign=kernels-common/ptx-sim/tests/foreign
+<<<<<<< HEAD
 accesses=kernels-common/ptx-sim/tests/profile/accesses
 book=kernels-common/build/tests/saxpy
 # Copies all PTX that this script makes into a directory.
 copy_ptx() {
     local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$accesses*.ptx")
     find crates "$book" "$foreign" "$(dirname "$accesses")" \( "${ours[@]}" \) -type f | sort | while read -r file; do
+=======
+broken=kernels-common/ptx-sim/tests/broken
+book=kernels-common/build/tests/saxpy
+# Copies all PTX that this script makes into a directory.
+copy_ptx() {
+    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$broken/*.ptx")
+    find crates "$book" "$foreign" "$broken" \( "${ours[@]}" \) -type f | sort | while read -r file; do
+>>>>>>> f5dc3a8 (ptx-sim: broken kernels, each beside sound ones, as a test of what is reported and of what is not)
         mkdir -p "$1/$(dirname "$file")"
         cp "$file" "$1/$file"
     done
@@ -49,19 +62,26 @@ fi
 env KERNELS_WRITE_PTX="$(date +%s.%N)" NVCC="$PWD/.cuda/toolkit/bin/nvcc" \
     cargo check --locked "${packages[@]}"
 
-# Each source for two compute capabilities, with the flags of nvcc's own that its line `// nvcc:` names. Names of files
-# lose their folders, and names of internal symbols, also where debug sections spell them in bytes, the hash of the
-# folder: those are not the same everywhere.
-rm -f "$foreign"/*.ptx
+# Compiles $1 for compute capability $2 with the flags that follow. Names of files lose their folders, and names of
+# internal symbols, also where debug sections spell them in bytes, the hash of the folder: those are not the same
+# everywhere.
+compile() {
+    local source=$1 arch=$2 ptx=${1%.cu}.sm_$2.ptx
+    .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${@:3}" "$source" -o "$ptx"
+    sed -i -E -e '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' \
+        -e 's/(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}_/\100000000_/g' \
+        -e 's/(95,73,78,84,69,82,78,65,76,95)(,[0-9]+){8}/\1,48,48,48,48,48,48,48,48/g' "$ptx"
+}
+rm -f "$foreign"/*.ptx "$broken"/*.ptx
+# Each for two compute capabilities, with the flags of nvcc's own that its line `// nvcc:` names.
 for source in "$foreign"/*.cu; do
     read -ra flags <<<"$(sed -n 's|^// nvcc: ||p' "$source")"
-    for arch in 75 80; do
-        ptx=${source%.cu}.sm_$arch.ptx
-        .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${flags[@]}" "$source" -o "$ptx"
-        sed -i -E -e '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' \
-            -e 's/(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}_/\100000000_/g' \
-            -e 's/(95,73,78,84,69,82,78,65,76,95)(,[0-9]+){8}/\1,48,48,48,48,48,48,48,48/g' "$ptx"
-    done
+    for arch in 75 80; do compile "$source" "$arch" "${flags[@]}"; done
+done
+# Each with line information, for 7.5 or the compute capability that its line `// arch:` names.
+for source in "$broken"/*.cu; do
+    arch=$(sed -n 's|^// arch: ||p' "$source")
+    compile "$source" "${arch:-75}" -lineinfo
 done
 
 # For the least compute capability only: the driver makes the machine code that is profiled from that.
