@@ -9,7 +9,8 @@ use crate::exec::atomic::{Atomic, AtomicOp, Update};
 use crate::exec::control::Nothing;
 use crate::exec::level::exec;
 use crate::exec::memory::{
-    Addressing, EXTRA_SHIFT, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape, Space, Store, StoreAny,
+    Addressing, CONDITION, EXTRA_SHIFT, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape, Space, Store,
+    StoreAny,
 };
 use crate::num::float::{canonical, nan64};
 use crate::num::half::{bf16, both2, f16};
@@ -200,10 +201,15 @@ impl Lower<'_> {
             return self.load_parameters(elements, ty, i64::from(at).saturating_add(*offset));
         }
         let (row, how) = self.address(address, space)?;
-        let how = Addressing { volatile, strength, acquires, ..how };
+        let condition = self.f.conditional.get(&self.f.index).copied().filter(|_| strength == Strength::Weak);
+        let how = Addressing { volatile, strength, acquires, conditional: condition.is_some(), ..how };
         let mut rows = vec![row];
         for element in elements {
             rows.push(self.result(element, ty)?);
+        }
+        if let Some(predicate) = condition {
+            rows.resize(CONDITION, Row::default());
+            rows.push(self.predicate_register(predicate)?);
         }
         let level = self.level;
         let exec = match (types::bytes(ty), types::is_signed(ty), elements.len()) {
