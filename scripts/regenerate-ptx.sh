@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles every kernel with the pinned nvcc (scripts/cuda-compiler.sh) and writes the PTX: that of crates/*, of the
 # crate in the book (kernels-common/build/tests/saxpy), and of the simulator's tests
-# (kernels-common/ptx-sim/tests/foreign, tests/programs and tests/profile).
+# (kernels-common/ptx-sim/tests/foreign, tests/programs, tests/broken and tests/profile).
 #
 #   bash scripts/regenerate-ptx.sh           writes
 #   bash scripts/regenerate-ptx.sh --check   writes too, but fails if anything differs from what was there
@@ -25,11 +25,13 @@ trap 'rm -rf "$before"' EXIT
 foreign=kernels-common/ptx-sim/tests/foreign
 accesses=kernels-common/ptx-sim/tests/profile/accesses
 programs=kernels-common/ptx-sim/tests/programs
+broken=kernels-common/ptx-sim/tests/broken
 book=kernels-common/build/tests/saxpy
 # Copies all PTX that this script makes into a directory.
 copy_ptx() {
-    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$programs/*.ptx" -o -path "$accesses*.ptx")
-    local folders=(crates "$book" "$foreign" "$programs" "$(dirname "$accesses")")
+    local ours=(-path '*/ptx/*.ptx' -o -path "$foreign/*.ptx" -o -path "$programs/*.ptx" -o -path "$broken/*.ptx"
+        -o -path "$accesses*.ptx")
+    local folders=(crates "$book" "$foreign" "$programs" "$broken" "$(dirname "$accesses")")
     find "${folders[@]}" \( "${ours[@]}" \) -type f | sort | while read -r file; do
         mkdir -p "$1/$(dirname "$file")"
         cp "$file" "$1/$file"
@@ -51,21 +53,29 @@ fi
 env KERNELS_WRITE_PTX="$(date +%s.%N)" NVCC="$PWD/.cuda/toolkit/bin/nvcc" \
     cargo check --locked "${packages[@]}"
 
-# Each source for two compute capabilities, programs for a third one, with the flags of nvcc's own that the line
-# `// nvcc:` names. Names of files lose their folders, and names of internal symbols, also where debug sections spell
-# them in bytes, the hash of the folder: those are not the same everywhere.
-rm -f "$foreign"/*.ptx "$programs"/*.ptx
+# Compiles $1 for compute capability $2 with the flags that follow. Names of files lose their folders, and names of
+# internal symbols, also where debug sections spell them in bytes, the hash of the folder: those are not the same
+# everywhere.
+compile() {
+    local source=$1 arch=$2 ptx=${1%.cu}.sm_$2.ptx
+    .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${@:3}" "$source" -o "$ptx"
+    sed -i -E -e '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' \
+        -e 's/(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}_/\100000000_/g' \
+        -e 's/(95,73,78,84,69,82,78,65,76,95)(,[0-9]+){8}/\1,48,48,48,48,48,48,48,48/g' "$ptx"
+}
+rm -f "$foreign"/*.ptx "$programs"/*.ptx "$broken"/*.ptx
+# Each for two compute capabilities, programs for a third one, with the flags of nvcc's own that the line `// nvcc:`
+# names.
 for source in "$foreign"/*.cu "$programs"/*.cu; do
     archs=(75 80)
     if [ "$(dirname "$source")" = "$programs" ]; then archs+=(90); fi
     read -ra flags <<<"$(sed -n 's|^// nvcc: ||p' "$source")"
-    for arch in "${archs[@]}"; do
-        ptx=${source%.cu}.sm_$arch.ptx
-        .cuda/toolkit/bin/nvcc -ptx -O3 "-arch=compute_$arch" "${flags[@]}" "$source" -o "$ptx"
-        sed -i -E -e '/^[[:space:]]*\.file/s|"/[^"]*/([^"/]*)"|"\1"|' \
-            -e 's/(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}_/\100000000_/g' \
-            -e 's/(95,73,78,84,69,82,78,65,76,95)(,[0-9]+){8}/\1,48,48,48,48,48,48,48,48/g' "$ptx"
-    done
+    for arch in "${archs[@]}"; do compile "$source" "$arch" "${flags[@]}"; done
+done
+# Each with line information, for 7.5 or the compute capability that the line `// arch:` names.
+for source in "$broken"/*.cu; do
+    arch=$(sed -n 's|^// arch: ||p' "$source")
+    compile "$source" "${arch:-75}" -lineinfo
 done
 
 # For the least compute capability only: the driver makes the machine code that is profiled from that.

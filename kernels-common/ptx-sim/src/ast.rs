@@ -5,6 +5,7 @@
 //! opcode which the simulator does not know. That way a module loads as soon as its text is well formed, and only
 //! the kernel that needs an unknown instruction fails.
 
+use std::fmt;
 use std::sync::Arc;
 
 /// A place in the PTX text, both counted from 1. Columns count characters.
@@ -23,6 +24,23 @@ pub struct SourceLocation {
     pub file: Arc<str>,
     /// Line, from 1.
     pub line: u32,
+    /// Where the function was called that this is a line of, if the compiler inlined it.
+    pub inlined_at: Option<Arc<SourceLocation>>,
+}
+
+/// `file:line`, and the places of the calls from the innermost to the outermost; of many, the last two.
+impl fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        let calls = std::iter::successors(self.inlined_at.as_deref(), |place| place.inlined_at.as_deref());
+        let left_out = calls.clone().count().saturating_sub(3);
+        let (skipped, before) = if left_out > 0 { (left_out + 1, ", inlined at ...") } else { (0, "") };
+        f.write_str(before)?;
+        for SourceLocation { file, line, .. } in calls.skip(skipped) {
+            write!(f, ", inlined at {file}:{line}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The fundamental types of PTX.

@@ -111,12 +111,18 @@ pub struct Waiting {
     pub opcode: Arc<str>,
     /// Its place in the PTX text.
     pub span: Span,
+    /// Its place in the CUDA source, when the PTX has line information.
+    pub source: Option<SourceLocation>,
 }
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Waiting { block: [x, y, z], warp, lanes, opcode, span } = self;
-        write!(f, "block ({x}, {y}, {z}) warp {warp} lanes {lanes:#010x} at `{opcode}` (line {})", span.line)
+        let Waiting { block: [x, y, z], warp, lanes, opcode, span, source } = self;
+        write!(f, "block ({x}, {y}, {z}) warp {warp} lanes {lanes:#010x} at `{opcode}` (line {}", span.line)?;
+        if let Some(source) = source {
+            write!(f, ", {source}")?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -424,8 +430,8 @@ impl fmt::Display for Fault {
             if let Some(function) = function {
                 write!(f, " in `{function}`")?;
             }
-            if let Some(SourceLocation { file, line }) = source {
-                write!(f, " ({file}:{line})")?;
+            if let Some(source) = source {
+                write!(f, " ({source})")?;
             }
         }
         if let Some([x, y, z]) = block {

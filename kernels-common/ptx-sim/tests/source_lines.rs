@@ -30,7 +30,7 @@ fn a_fault_names_file_and_line_of_the_cuda_source() {
             let FaultKind::OutOfBounds { access, .. } = &fault.kind else { panic!("{fault}") };
             assert_eq!((access.operation, fault.block, fault.thread), (Operation::Load, Some([1, 0, 0]), Some(thread)));
             let site = fault.site.as_ref().unwrap();
-            assert_eq!(site.source, Some(SourceLocation { file: "/src/saxpy.cu".into(), line }));
+            assert_eq!(site.source, Some(SourceLocation { file: "/src/saxpy.cu".into(), line, inlined_at: None }));
             let text = fault.to_string();
             assert!(text.contains("saxpy.cu:12"), "{text}");
             // The line of the PTX is there too.
@@ -38,6 +38,43 @@ fn a_fault_names_file_and_line_of_the_cuda_source() {
             assert!(ptx_line.contains(&*site.opcode), "{ptx_line}");
         }
     }
+}
+
+/// Two warps wait at barriers of different numbers, in a function that the kernel calls at different lines.
+#[test]
+fn who_waits_is_named_with_the_line_and_with_the_call() {
+    let ptx = "
+        .version 7.0
+        .target sm_75
+        .address_size 64
+        .visible .entry apart() {
+            .reg .pred %p;
+            .reg .b32 %r;
+            .loc 1 10 5
+            mov.u32 %r, %tid.x;
+            setp.lt.u32 %p, %r, 32;
+            @%p bra FIRST;
+            .loc 2 3 1, function_name names, inlined_at 1 12 5
+            bar.sync 2, 64;
+            bra END;
+        FIRST:
+            .loc 2 3 1, function_name names, inlined_at 1 11 5
+            bar.sync 1, 64;
+        END:
+            ret;
+        }
+        .file 1 \"apart.cu\"
+        .file 2 \"meet.h\"
+        .section .debug_str { names: .b8 0 }";
+    let fault = Device::new(ptx).try_launch("apart", launch(1, 64), Params::new()).unwrap_err();
+    let FaultKind::Deadlock { waiting } = &fault.kind else { panic!("{fault}") };
+    let places: Vec<String> = waiting.iter().map(|group| group.source.as_ref().unwrap().to_string()).collect();
+    assert_eq!(places, ["meet.h:3, inlined at apart.cu:11", "meet.h:3, inlined at apart.cu:12"]);
+    let text = fault.to_string();
+    for place in places {
+        assert!(text.contains(&format!(", {place})")), "{place} in {text}");
+    }
+    assert!(text.contains("`bar.sync` (meet.h:3, inlined at apart.cu:11)"), "{text}");
 }
 
 #[test]

@@ -49,7 +49,12 @@ pub(crate) struct Addressing {
     pub(crate) acquires: bool,
     /// It releases what its thread has done before.
     pub(crate) releases: bool,
+    /// Only lanes whose predicate in the row [`CONDITION`] is set want what is loaded.
+    pub(crate) conditional: bool,
 }
+
+/// The row of the predicate of a conditional load.
+pub(crate) const CONDITION: usize = 5;
 
 const STRENGTHS: [Strength; 4] =
     [Strength::Weak, Strength::Volatile, Strength::Strong(Scope::Block), Strength::Strong(Scope::Device)];
@@ -65,6 +70,7 @@ impl Addressing {
         strength: Strength::Weak,
         acquires: false,
         releases: false,
+        conditional: false,
     };
 
     pub(crate) fn pack(self) -> u64 {
@@ -76,6 +82,7 @@ impl Addressing {
             | (STRENGTHS.iter().position(|&each| each == self.strength).unwrap_or(0) as u64) << 43
             | u64::from(self.acquires) << 45
             | u64::from(self.releases) << 46
+            | u64::from(self.conditional) << 47
     }
 
     #[inline(always)]
@@ -89,6 +96,7 @@ impl Addressing {
             strength: STRENGTHS[(extra >> 43) as usize % STRENGTHS.len()],
             acquires: extra >> 45 & 1 != 0,
             releases: extra >> 46 & 1 != 0,
+            conditional: extra >> 47 & 1 != 0,
         }
     }
 }
@@ -767,7 +775,11 @@ mod tests {
         for space in SPACES {
             for strength in STRENGTHS {
                 let how = Addressing { space, offset: -5, narrow: true, volatile: true, strength, ..Addressing::PLAIN };
-                for how in [Addressing { acquires: true, ..how }, Addressing { releases: true, ..how }] {
+                for how in [
+                    Addressing { acquires: true, ..how },
+                    Addressing { releases: true, ..how },
+                    Addressing { conditional: true, ..how },
+                ] {
                     assert_eq!(Addressing::unpack(how.pack()), how);
                     assert!(how.pack() >> EXTRA_SHIFT == 0);
                 }

@@ -9,8 +9,8 @@ use crate::exec::atomic::{Atomic, Atomic128, AtomicOp, Update};
 use crate::exec::control::Nothing;
 use crate::exec::level::{Run, exec};
 use crate::exec::memory::{
-    Addressing, EXTRA_SHIFT, IsConstant, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape, Space, Store,
-    StoreAny,
+    Addressing, CONDITION, EXTRA_SHIFT, IsConstant, LOCAL_WINDOW, Load, LoadAny, PARAM_WINDOW, SHARED_WINDOW, Shape,
+    Space, Store, StoreAny,
 };
 use crate::num::float::{canonical, nan64};
 use crate::num::half::{bf16, both2, f16};
@@ -190,7 +190,9 @@ impl Lower<'_> {
             return self.load_parameters(elements, ty, i64::from(at).saturating_add(*offset));
         }
         let (row, how) = self.address(address, space)?;
-        let how = Addressing { volatile, strength, acquires, ..how };
+        let condition =
+            self.f.conditional.get(&self.f.index).copied().filter(|_| strength == Strength::Weak && ty != Type::B128);
+        let how = Addressing { volatile, strength, acquires, conditional: condition.is_some(), ..how };
         let level = self.level;
         let mut rows = vec![row];
         if let ([element], Type::B128) = (elements, ty) {
@@ -200,6 +202,10 @@ impl Lower<'_> {
         }
         for element in elements {
             rows.push(self.result(element, ty)?);
+        }
+        if let Some(predicate) = condition {
+            rows.resize(CONDITION, Row::default());
+            rows.push(self.predicate_register(predicate)?);
         }
         let exec = match (types::bytes(ty), types::is_signed(ty), elements.len()) {
             (1, false, 1) => exec::<Load<u8, 1>>(level),

@@ -10,6 +10,7 @@ mod async_copy;
 mod bits;
 mod cluster;
 mod compare;
+mod conditional;
 mod control;
 mod convert;
 mod family;
@@ -166,6 +167,8 @@ struct Body {
     definitions: Vec<u32>,
     /// Loads that a compare-and-swap checks.
     peeks: HashSet<usize>,
+    /// Loads whose value only lanes with a predicate set want.
+    conditional: HashMap<usize, RegId>,
     uses: Vec<u32>,
     /// Offsets of variables in local memory.
     locals: HashMap<Arc<str>, u32>,
@@ -280,6 +283,9 @@ impl<'a> Lower<'a> {
         (self.f.locals, self.f.local_bytes) = (locals, local_bytes);
         self.count_uses(body);
         self.f.peeks = peek::peeks(body, &self.f.definitions);
+        let targets: HashSet<usize> = source.labels.iter().map(|&(_, at)| at as usize).collect();
+        self.f.conditional =
+            conditional::conditional_loads(body, &self.f.definitions, &self.f.uses, |at| targets.contains(&at));
         let refused = |error: Refusal, instruction: &Instruction, loaded: &Loaded| match error {
             Refusal::Parse(error) => LoadError::Parse(error),
             Refusal::Text(message) => {

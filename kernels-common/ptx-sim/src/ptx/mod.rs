@@ -16,6 +16,7 @@ mod error;
 mod header;
 mod initial;
 mod lexer;
+mod location;
 mod operand;
 mod outline;
 mod parser;

@@ -12,6 +12,7 @@ use super::declaration::{space_named, type_named, variables};
 use super::header::{Header, Parameter, pragma, prototype};
 use super::initial::MAX_PADDING;
 use super::lexer::{Kind, Token};
+use super::location::Locations;
 use super::outline::{FunctionOutline, Outline};
 use super::scope::{Duplicate, MAX_FAMILY, MAX_SCOPES, Meaning, Names, Pending, Slot};
 use crate::ast::{Function, Guard, Instruction, Operand, Prototype, SourceLocation, Space, Span, Type, Variable};
@@ -26,8 +27,9 @@ pub(super) struct FunctionParser<'a> {
     module: &'a Arc<str>,
     /// One copy of each opcode and special register.
     interned: HashMap<&'a str, Arc<str>>,
-    /// The last `.loc`.
+    /// The last `.loc`, and all up to it.
     source: Option<SourceLocation>,
+    locations: Locations,
     padding: u64,
 }
 
@@ -66,6 +68,7 @@ pub(super) fn parse<'a>(
         module,
         interned: HashMap::new(),
         source: None,
+        locations: Locations::default(),
         padding: MAX_PADDING,
     };
     parser.names.open();
@@ -344,14 +347,15 @@ impl<'a> FunctionParser<'a> {
         if self.cursor.eat(";")? { Ok(()) } else { Err(self.cursor.expected("`,` or `;`")) }
     }
 
-    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`. What counts is the place
-    /// itself and not where it was inlined. Line 0 stands for code without a source.
+    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`. Line 0 stands for code
+    /// without a source.
     fn location(&mut self) -> Result<()> {
         self.cursor.advance()?;
         let most = u64::from(u32::MAX);
         let file = integer_in(&mut self.cursor, "the index of a file", 0, most)? as u32;
         let line = integer_in(&mut self.cursor, "a line number", 0, most)? as u32;
-        integer_in(&mut self.cursor, "a column number", 0, most)?;
+        let column = integer_in(&mut self.cursor, "a column number", 0, most)? as u32;
+        let mut call = None;
         if self.cursor.eat(",")? {
             self.keyword("function_name")?;
             self.cursor.name("a label")?;
@@ -360,12 +364,13 @@ impl<'a> FunctionParser<'a> {
             }
             self.cursor.expect(",")?;
             self.keyword("inlined_at")?;
-            for _ in 0..3 {
-                integer_in(&mut self.cursor, "a file index, line or column", 0, most)?;
+            let mut place = [0; 3];
+            for part in &mut place {
+                *part = integer_in(&mut self.cursor, "a file index, line or column", 0, most)? as u32;
             }
+            call = Some(place);
         }
-        let file = self.outline.files.get(&file).filter(|_| line > 0);
-        self.source = file.map(|file| SourceLocation { file: file.clone(), line });
+        self.source = self.locations.add([file, line, column], call, &self.outline.files);
         Ok(())
     }
 

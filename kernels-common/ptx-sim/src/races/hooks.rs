@@ -10,7 +10,7 @@ use super::threads::covers;
 use super::{Order, accessor};
 use crate::code::Ins;
 use crate::exec::Machine;
-use crate::exec::memory::{Addresses, Addressing, Hosts};
+use crate::exec::memory::{Addresses, Addressing, CONDITION, Hosts};
 use crate::fault::{MemorySpace, Operation};
 use crate::memory::Region;
 use crate::rows::{BIT, lanes};
@@ -104,7 +104,8 @@ impl Machine<'_> {
         if region.read_only && self.checks.bounds {
             return true;
         }
-        if Addressing::unpack(ins.extra).strength != Strength::Weak || !width.is_power_of_two() {
+        let how = Addressing::unpack(ins.extra);
+        if how.strength != Strength::Weak || how.conditional || !width.is_power_of_two() {
             return false;
         }
         if same {
@@ -155,7 +156,9 @@ impl Machine<'_> {
         let RunOf { address, width, first, count, operation } = run_of;
         let shift = if self.here.in_bytes { 0 } else { 2 };
         let unit = 1u64 << shift;
-        if Addressing::unpack(ins.extra).strength != Strength::Weak
+        let how = Addressing::unpack(ins.extra);
+        if how.strength != Strength::Weak
+            || how.conditional
             || same
             || operation == Operation::Store && !self.here.objects.is_empty()
             || !width.is_power_of_two()
@@ -184,7 +187,9 @@ impl Machine<'_> {
         (space, operation): (MemorySpace, Operation),
         stored: impl Fn(&Self, usize, u64) -> u8,
     ) -> bool {
-        let Addressing { strength, acquires, releases, .. } = Addressing::unpack(ins.extra);
+        let Addressing { strength, acquires, releases, conditional, .. } = Addressing::unpack(ins.extra);
+        // SAFETY: the machine points at the path that executes `ins`, and a conditional load has a predicate there.
+        let mask = if conditional { mask & unsafe { self.predicate(ins.rows[CONDITION]) } } else { mask };
         let kind = kind(operation, strength);
         let order = match strength {
             Strength::Weak => None,

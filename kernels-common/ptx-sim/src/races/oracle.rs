@@ -464,7 +464,8 @@ fn run(events: &[((usize, usize), Event)]) -> Result<(usize, usize), TestCaseErr
     let global = memory.allocate(BYTES).unwrap();
     memory.fill(global, BYTES, &[0]).unwrap();
     let races = Races::new(memory.start_launch(), [BLOCKS as u32, 1, 1], [64, 1, 1], false);
-    let machine = Machine::new(&code, &mut memory, &[], Checks::ALL, races);
+    let mut output = String::new();
+    let machine = Machine::new(&code, &mut memory, &[], Checks::ALL, races, &mut output);
     let blocks = (0..BLOCKS).map(|_| BlockRaces::default()).collect();
     let mut detector = Detector { machine, blocks, shared: vec![vec![0; BYTES as usize]; BLOCKS], global };
     for (index, block) in detector.blocks.iter_mut().enumerate() {

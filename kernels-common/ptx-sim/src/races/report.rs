@@ -51,7 +51,7 @@ impl fmt::Display for RaceAccess {
         match &self.site {
             Some(site) => {
                 write!(f, " with `{}` (line {}", site.opcode, site.span.line).and_then(|()| match &site.source {
-                    Some(source) => write!(f, ", {}:{})", source.file, source.line),
+                    Some(source) => write!(f, ", {source})"),
                     None => f.write_str(")"),
                 })
             }

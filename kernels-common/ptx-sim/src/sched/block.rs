@@ -223,7 +223,10 @@ impl Block {
             if policy.instructions == 0 && flow != Flow::Fault {
                 let instructions = m.counters.instructions;
                 let lane = m.mask.trailing_zeros();
-                return Err(placed(RawFault::new(FaultKind::Budget { instructions }, lane)));
+                let fault = RawFault::new(FaultKind::Budget { instructions }, lane);
+                // A path that gives way goes on behind `pc`: at the head of its loop.
+                let pc = pc.wrapping_add(u32::from(flow == Flow::Yield));
+                return Err(PlacedFault { fault, warp: index as u32, pc });
             }
             let warp = &mut self.warps[index];
             match flow {
@@ -336,11 +339,11 @@ impl Block {
     }
 
     fn waiting(&self, warp: usize, pc: u32, lanes: u32, code: &Code) -> Waiting {
-        let (opcode, span) = match code.instruction(pc) {
-            Some(instruction) => (instruction.opcode.clone(), instruction.span),
-            None => ("end".into(), code.functions[0].source.span),
+        let (opcode, span, source) = match code.instruction(pc) {
+            Some(instruction) => (instruction.opcode.clone(), instruction.span, instruction.source.clone()),
+            None => ("end".into(), code.functions[0].source.span, None),
         };
-        Waiting { block: self.index, warp: warp as u32, lanes, opcode, span }
+        Waiting { block: self.index, warp: warp as u32, lanes, opcode, span, source }
     }
 
     /// Who waits where.

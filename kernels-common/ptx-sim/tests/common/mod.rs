@@ -49,7 +49,7 @@ pub fn from_bytes<T: Plain>(bytes: &[u8]) -> Vec<T> {
 }
 
 /// A parameter block, built up in order.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Params(Vec<u8>);
 
 impl Params {
