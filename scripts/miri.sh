@@ -33,10 +33,11 @@ tests() {
     printf -- '--- %s %s: %d s\n' "$package" "$program" "$((SECONDS - began))"
 }
 
-tests ptx-sim "--lib" exec:: initialised::tests::becomes initialised::tests::copies memory::tests::round_trips \
-    memory::tests::fills memory::tests::names
+tests ptx-sim "--lib" exec:: initialised::tests::becomes initialised::tests::copies initialised::tests::threads \
+    memory::tests::round_trips memory::tests::fills memory::tests::names workers::tests::instructions
 tests ptx-sim "--test memory_faults" misaligned read_only unchecked_accesses local_memory
 tests ptx-sim "--test control_flow" branch_tables
+tests ptx-sim "--test threads" the_last_block
 # What these forget leaks, as it must.
 MIRIFLAGS="$MIRIFLAGS -Zmiri-ignore-leaks"
 tests kernels-common "--test memory" nothing_is ranges sizes pinned_and_unified other_streams a_stream_of_another \

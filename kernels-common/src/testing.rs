@@ -1,7 +1,8 @@
-//! What the tests of kernel crates share: the devices to run on, inputs that are likely to break something, and a
-//! second opinion on sums.
+//! What the tests of kernel crates share: the devices to run on and the schedules to run in, inputs that are likely to
+//! break something, and a second opinion on sums.
 
 pub mod pairwise;
+pub mod schedules;
 pub mod sums;
 
 use std::ops::Range;

@@ -6,6 +6,7 @@ use kernels_common::element::{Accumulator, Element, bf16, f16};
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
 use kernels_common::oracle;
+use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{
     Input, Offset, Values, devices, every_offset, inputs, lengths, offsets, pairwise, upload_at,
 };
@@ -317,6 +318,31 @@ fn every_kind_of_memory_will_do() {
             assert_eq!(out.host().unwrap(), [6000.0], "{variant} on {device:?}");
         }
     }
+}
+
+/// No schedule of the simulator leads to a fault, or to other bits.
+#[test]
+fn every_schedule_is_clean() {
+    fn check<T: Element>(device: &Device) -> Result<(), Error> {
+        let n = 9001;
+        let uniform = |seed| Input { values: Values::Uniform, seed };
+        let (x, y): (Vec<T>, Vec<T>) = (uniform(7).generate(n), uniform(8).generate(n));
+        let expected = canonical(&x, &y)?;
+        let in_order = Device::open("sim")?;
+        for variant in Variant::ALL {
+            let result = dot_at(device, variant, &x, &y, (1, 2))?;
+            let expected = match variant {
+                Variant::Canonical => expected,
+                Variant::ThreeStage => dot_at(&in_order, variant, &x, &y, (0, 0))?,
+            };
+            assert_eq!(result.bits(), expected.bits(), "{} {variant}: {result:?}, not {expected:?}", T::NAME);
+        }
+        Ok(())
+    }
+    on_every_schedule("sms=4", |device| {
+        for_every_element!(check(device));
+        Ok(())
+    });
 }
 
 /// A fault ends a launch when some of its blocks are done and others are not. A GPU runs nothing after one, so this is

@@ -7,6 +7,7 @@ use kernels_common::error::Error;
 use kernels_common::memory::{Matrix, MatrixMut};
 use kernels_common::stream::Stream;
 use kernels_common::testing::devices;
+use kernels_common::testing::schedules::on_every_schedule;
 use proptest::prelude::*;
 use transpose_padding::{Transpose, Variant};
 
@@ -222,6 +223,18 @@ fn nothing_beside_the_rows_is_read() {
             check_beside::<u128>(&stream, variant, offset, gap);
         }
     }
+}
+
+/// No schedule of the simulator leads to a fault, or to another transpose.
+#[test]
+fn every_schedule_is_clean() {
+    on_every_schedule("sms=4", |device| {
+        for variant in Variant::ALL {
+            check_every_size(device, variant, Case::dense(64, 96)).unwrap();
+            check_every_size(device, variant, Case::dense(150, 251)).unwrap();
+        }
+        Ok(())
+    });
 }
 
 /// More tiles along either side than a grid has room for along y.

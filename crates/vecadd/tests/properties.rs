@@ -4,6 +4,7 @@ use kernels_common::device::Device;
 use kernels_common::element::{Element, bf16, f16};
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
+use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{Input, Offset, Values, devices, every_offset, inputs, lengths, offsets, upload_at};
 use proptest::prelude::*;
 use vecadd::{Variant, VecAdd, accumulate_on_host, add_on_host};
@@ -118,6 +119,27 @@ fn every_alignment() {
         Ok(())
     };
     run().unwrap();
+}
+
+/// No schedule of the simulator leads to a fault, or to another sum.
+#[test]
+fn every_schedule_is_clean() {
+    fn check<T: Element>(device: &Device) -> Result<(), TestCaseError> {
+        let input: [Vec<T>; 3] = [1, 2, 3].map(|seed| Input { values: Values::Uniform, seed }.generate(2500));
+        for variant in Variant::ALL {
+            check_on(device, variant, [&input[0], &input[1], &input[2]], (0, 0, 0))?;
+            check_on(device, variant, [&input[0], &input[1], &input[2]], (1, 1, 1))?;
+        }
+        Ok(())
+    }
+    let every_type = |device: &Device| -> Result<(), TestCaseError> {
+        for_every_element!(check(device));
+        Ok(())
+    };
+    on_every_schedule("sms=4", |device| {
+        every_type(device).unwrap();
+        Ok(())
+    });
 }
 
 /// A tail that is added twice is seen in the sum with what was there.

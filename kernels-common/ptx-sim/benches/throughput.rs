@@ -1,5 +1,5 @@
-//! Lane-instructions per second (criterion's "elements") of whole kernels, with all default checks and without any,
-//! with counters on in both.
+//! Lane-instructions per second (criterion's "elements") of whole kernels, with all default checks, without any, with
+//! all under a seed, and without any on two host threads; with counters on throughout.
 //!
 //! `cargo bench -p ptx-sim`
 
@@ -19,8 +19,15 @@ type Job = (&'static str, Launch, fn([u64; 4]) -> Params);
 const N: usize = 1 << 22;
 
 fn bench(criterion: &mut Criterion) {
-    for (label, checks) in [("checked", Checks::default()), ("unchecked", Checks::NONE)] {
-        let mut device = Device::with(Config { checks, ..Config::default() }, KERNELS);
+    let default = Config::default;
+    let unchecked = || Config { checks: Checks::NONE, ..default() };
+    for (label, config) in [
+        ("checked", default()),
+        ("unchecked", unchecked()),
+        ("seeded", Config { seed: Some(1), ..default() }),
+        ("two_threads", Config { threads: 2, ..unchecked() }),
+    ] {
+        let mut device = Device::with(config, KERNELS);
         let values: Vec<f32> = (0..N).map(|i| (i % 97) as f32).collect();
         let (x, y, z) = (device.upload(&values), device.upload(&values), device.upload(&values));
         let out = device.upload(&vec![0f32; N / 256]);

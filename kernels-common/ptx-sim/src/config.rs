@@ -47,11 +47,22 @@ impl Default for Checks {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Shuffles the order of blocks, warps and divergent paths; the same seed gives the same order. `None` takes them
-    /// in ascending order.
+    /// Draws a schedule: how many blocks run at the same time, which warp and which divergent path is next, after how
+    /// many instructions its turn ends, and in which order the lanes of one instruction write to memory. The same seed
+    /// gives the same schedule. `None` takes blocks, warps and lanes in ascending order. See
+    /// [`schedules`](crate::schedules).
     pub seed: Option<u64>,
     /// Faults to look for.
     pub checks: Checks,
+    /// Host threads that run the blocks of a launch; 0 counts as 1. Memory, counters and the fault that is reported
+    /// are those of one thread. Only one is used while races are looked for ([`Checks::races`], which is on by
+    /// default), under a seed, for cooperative launches, and for kernels whose code
+    /// shows that the order of blocks may matter: those with atomics on floating-point numbers, compare-and-swap or
+    /// exchange in global memory; with volatile, relaxed or acquiring loads from it, or `nanosleep`; those that read a
+    /// clock, copy asynchronously, print or allocate. Two things may come out differently at each run all the same, as they may on a GPU: what a kernel
+    /// makes of the number that an integer atomic gives it, where that depends on which block is first, and what blocks
+    /// do that race. After a fault, blocks after the faulty one may have written to memory.
+    pub threads: usize,
     /// Streaming multiprocessors, for occupancy, the limit of a cooperative launch and `%nsmid`.
     pub multiprocessors: u32,
     /// Compute capability, for occupancy and limits. Instructions are not refused by capability.
@@ -69,6 +80,7 @@ impl Default for Config {
         Config {
             seed: None,
             checks: Checks::default(),
+            threads: 1,
             multiprocessors: 16,
             capability: (7, 5),
             memory: 16 << 30,

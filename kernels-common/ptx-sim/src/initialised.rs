@@ -1,11 +1,14 @@
 //! Which bytes of a piece of memory have been written.
 
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// One bit per byte; nothing at all once every byte has been written.
 #[derive(Debug)]
 pub(crate) struct Initialised {
-    /// Empty when all bytes are written (or there are none).
-    bits: Vec<u64>,
-    missing: u64,
+    /// Empty when all bytes are written (or there are none), but for those that threads have completed together.
+    bits: Vec<AtomicU64>,
+    missing: AtomicU64,
 }
 
 /// The words that the bytes `from..to` touch, each with the bits of that range.
@@ -18,36 +21,59 @@ fn words(from: u64, to: u64) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// Zeros from the system, so that those of untouched pages cost nothing.
+fn zeros(count: usize) -> Vec<AtomicU64> {
+    // A count that no vector can have is left to the vector to refuse.
+    let layout = match Layout::array::<AtomicU64>(count) {
+        Ok(layout) if layout.size() != 0 => layout,
+        _ => return (0..count).map(|_| AtomicU64::default()).collect(),
+    };
+    // SAFETY: the size is not zero.
+    let start = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+    if start.is_null() {
+        handle_alloc_error(layout);
+    }
+    // SAFETY: allocated just now by the global allocator, with the layout of a vector of this capacity; zeros are
+    // values.
+    unsafe { Vec::from_raw_parts(start, count, count) }
+}
+
 impl Initialised {
     /// Memory of `size` bytes that nobody has written.
     pub(crate) fn nothing(size: u64) -> Initialised {
-        // `vec![0; n]` asks for zeroed memory, so that the bits of untouched pages cost nothing.
-        Initialised { bits: vec![0; size.div_ceil(64) as usize], missing: size }
+        Initialised { bits: zeros(size.div_ceil(64) as usize), missing: AtomicU64::new(size) }
     }
 
     /// Whether every byte has been written.
     #[inline(always)]
     pub(crate) fn is_all(&self) -> bool {
-        self.missing == 0
+        self.missing.load(Ordering::Relaxed) == 0
     }
 
     /// Records that every byte has been written.
     pub(crate) fn set_all(&mut self) {
         self.bits = Vec::new();
-        self.missing = 0;
+        *self.missing.get_mut() = 0;
+    }
+
+    /// Drops the bits if threads have completed them together.
+    pub(crate) fn settle(&mut self) {
+        if self.is_all() {
+            self.bits = Vec::new();
+        }
     }
 
     /// Records that no byte of the first `size` has been written; keeps the storage.
     pub(crate) fn clear(&mut self, size: u64) {
-        self.bits.clear();
-        self.bits.resize(size.div_ceil(64) as usize, 0);
-        self.missing = size;
+        self.bits.resize_with(size.div_ceil(64) as usize, AtomicU64::default);
+        self.bits.iter_mut().for_each(|bits| *bits.get_mut() = 0);
+        *self.missing.get_mut() = size;
     }
 
     /// Whether the bytes `from..to`, which lie within the memory, have all been written.
     #[inline]
     pub(crate) fn covers(&self, from: u64, to: u64) -> bool {
-        self.is_all() || words(from, to).all(|(word, bits)| self.bits[word] & bits == bits)
+        self.is_all() || words(from, to).all(|(word, bits)| self.bits[word].load(Ordering::Relaxed) & bits == bits)
     }
 
     /// Records that the bytes `from..to`, which lie within the memory, have been written.
@@ -57,16 +83,15 @@ impl Initialised {
             return;
         }
         self.mark_words(from, to);
-        if self.missing == 0 {
-            self.bits = Vec::new();
-        }
+        self.settle();
     }
 
     fn mark_words(&mut self, from: u64, to: u64) {
         for (word, bits) in words(from, to) {
-            let fresh = bits & !self.bits[word];
-            self.bits[word] |= bits;
-            self.missing -= u64::from(fresh.count_ones());
+            let known = self.bits[word].get_mut();
+            let fresh = bits & !*known;
+            *known |= bits;
+            *self.missing.get_mut() -= u64::from(fresh.count_ones());
         }
     }
 
@@ -77,8 +102,25 @@ impl Initialised {
             self.mark_words(0, size);
         }
         for (word, bits) in words(from, to) {
-            self.missing += u64::from((bits & self.bits[word]).count_ones());
-            self.bits[word] &= !bits;
+            let known = self.bits[word].get_mut();
+            *self.missing.get_mut() += u64::from((bits & *known).count_ones());
+            *known &= !bits;
+        }
+    }
+
+    /// [`Initialised::mark`], where several threads may do so at once.
+    #[inline]
+    pub(crate) fn mark_together(&self, from: u64, to: u64) {
+        if self.is_all() {
+            return;
+        }
+        for (word, bits) in words(from, to) {
+            let known = &self.bits[word];
+            // Most often somebody has been here already.
+            if known.load(Ordering::Relaxed) & bits != bits {
+                let fresh = bits & !known.fetch_or(bits, Ordering::Relaxed);
+                self.missing.fetch_sub(fresh.count_ones().into(), Ordering::Relaxed);
+            }
         }
     }
 
@@ -141,6 +183,22 @@ mod tests {
             map.mark(from, to);
             assert!(map.is_all());
         }
+    }
+
+    #[test]
+    fn threads_mark_together() {
+        let mut map = Initialised::nothing(1000);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let map = &map;
+                scope.spawn(move || {
+                    (0..250).for_each(|byte| map.mark_together(4 * byte + thread, 4 * byte + thread + 1));
+                });
+            }
+        });
+        assert!(map.is_all() && map.covers(0, 1000));
+        map.settle();
+        assert!(map.bits.is_empty() && map.covers(0, 1000));
     }
 
     #[test]

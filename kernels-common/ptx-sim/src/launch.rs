@@ -9,12 +9,15 @@ use crate::counters::Counters;
 use crate::exec::level::Level;
 use crate::exec::{Machine, bank_of};
 use crate::fault::{Fault, FaultDetails, FaultKind};
-use crate::memory::Memory;
+use crate::memory::{Memory, View};
 use crate::program::Kernel;
 use crate::races::Races;
+use crate::races::clock::Time;
 use crate::rows::{LANES, Line};
 use crate::sched::block::{Block, PlacedFault, Policy, Progress};
 use crate::sched::random::Random;
+use crate::sched::schedule::Schedule;
+use crate::workers::{Queue, Worker, first_fault};
 
 /// Bytes of the workspace through which the blocks of a cooperative launch meet.
 const WORKSPACE: u64 = 4096;
@@ -129,19 +132,49 @@ const FRUITLESS: u32 = 1 << 18;
 #[derive(Default)]
 struct Vigil {
     rounds: u32,
+    turns: u64,
     changes: u64,
 }
 
 impl Vigil {
     /// Counts a round of all running blocks. Whether it was one too many in which they only watched.
-    fn is_fruitless(&mut self, blocks: &[Block], machine: &Machine<'_>) -> bool {
-        let changes = machine.visible_changes();
-        let fruitless = changes == self.changes && blocks.iter().all(Block::only_watches);
+    fn is_fruitless<'b, I: Iterator<Item = &'b Block>>(&mut self, blocks: impl Fn() -> I, changes: u64) -> bool {
+        let fruitless = self.nothing_changed(changes) && blocks().all(Block::only_watches);
         self.rounds = if fruitless { self.rounds + 1 } else { 0 };
-        self.changes = changes;
         self.rounds > FRUITLESS
     }
+
+    /// Counts a turn of one warp of the running blocks, in which it watched. Whether all have had as many in vain as
+    /// they have in the rounds of [`Vigil::is_fruitless`].
+    fn is_fruitless_turn<'b, I: Iterator<Item = &'b Block>>(&mut self, blocks: impl Fn() -> I, changes: u64) -> bool {
+        self.turns = if self.nothing_changed(changes) { self.turns + 1 } else { 0 };
+        if self.turns == 0 || !self.turns.is_multiple_of(FRUITLESS.into()) {
+            return false;
+        }
+        let warps: usize = blocks().map(|block| block.warps.iter().filter(|warp| warp.can_run()).count()).sum();
+        if self.turns < u64::from(FRUITLESS) * warps as u64 {
+            return false;
+        }
+        // Somebody may be at work that nobody sees.
+        self.turns = 0;
+        blocks().all(Block::only_watches)
+    }
+
+    /// Whether `changes`, which grows whenever memory may have changed, is what it was.
+    fn nothing_changed(&mut self, changes: u64) -> bool {
+        std::mem::replace(&mut self.changes, changes) == changes
+    }
 }
+
+/// A block of a launch with a seed.
+struct Resident {
+    block: Block,
+    /// In its last turn it seemed to wait for others.
+    watching: bool,
+}
+
+/// How often a block is chosen anew because it seems to wait for others.
+const RELUCTANCE: u32 = 3;
 
 /// A launch under way.
 struct Run<'a> {
@@ -166,6 +199,9 @@ pub(crate) fn run(
     params: &[u8],
 ) -> Result<Counters, Fault> {
     let mut run = Run { config, kernel, launch, params, workspace: 0, progress };
+    if let Some(progress) = progress {
+        progress.store(0, Ordering::Relaxed);
+    }
     if let Some(text) = launch.refusal(config, kernel, params) {
         return Err(run.fault(FaultKind::BadLaunch(text)));
     }
@@ -212,21 +248,15 @@ impl Run<'_> {
     }
 
     fn execute(&self, memory: &mut Memory, output: &mut String) -> Result<Counters, Fault> {
-        let code = &self.kernel.code;
-        let races_before = memory.start_launch();
-        let wide = !self.config.portable && Level::detect() != Level::Portable;
-        let races = Races::new(races_before, self.launch.grid, self.launch.block, wide);
-        let mut machine = Machine::new(code, memory, self.params, self.config.checks, races, output);
-        machine.seeded = self.config.seed.is_some();
-        let mut policy = Policy { random: self.config.seed.map(Random::new), instructions: self.config.budget.max(1) };
-        let outcome = if self.launch.cooperative {
-            self.resident(&mut machine, &mut policy)
-        } else {
-            self.in_turn(&mut machine, &mut policy)
+        let mut counters = match self.config.seed {
+            Some(seed) => {
+                self.alone(memory, output, |machine, policy| self.interleaved(machine, policy, Schedule::new(seed)))?
+            }
+            None if self.launch.cooperative => {
+                self.alone(memory, output, |machine, policy| self.resident(machine, policy))?
+            }
+            None => self.ascending(memory, output)?,
         };
-        machine.memory.end_launch(machine.races.now);
-        outcome?;
-        let mut counters = machine.counters;
         let (blocks, threads) = (self.launch.blocks(), self.launch.threads());
         counters.blocks = blocks;
         counters.warps = blocks * u64::from(threads.div_ceil(LANES as u32));
@@ -234,67 +264,129 @@ impl Run<'_> {
         Ok(counters)
     }
 
+    /// A machine for this launch, which starts at the time `now`.
+    fn machine<'m>(&'m self, memory: View<'m>, now: Time, output: &'m mut String) -> Machine<'m> {
+        let wide = !self.config.portable && Level::detect() != Level::Portable;
+        let races = Races::new(now, self.launch.grid, self.launch.block, wide);
+        Machine::new(&self.kernel.code, memory, self.params, self.config.checks, races, output)
+    }
+
+    /// Runs all blocks on this thread, as `run` does it.
+    fn alone<E>(
+        &self,
+        memory: &mut Memory,
+        output: &mut String,
+        run: impl FnOnce(&mut Machine<'_>, &mut Policy) -> Result<(), E>,
+    ) -> Result<Counters, E> {
+        let now = memory.start_launch();
+        let mut machine = self.machine(View::Alone(memory), now, output);
+        let mut policy = Policy::new(self.config.budget.max(1));
+        let outcome = run(&mut machine, &mut policy);
+        let (now, counters) = (machine.races.now, machine.counters);
+        memory.end_launch(now);
+        outcome.map(|()| counters)
+    }
+
+    /// Runs the blocks in ascending order, on several host threads if that is wanted and nobody can tell.
+    fn ascending(&self, memory: &mut Memory, output: &mut String) -> Result<Counters, Fault> {
+        let blocks = self.launch.blocks();
+        // Which of two accesses is first, races have to know for all blocks.
+        let together = self.kernel.independent_blocks && !self.config.checks.races;
+        let workers = (if together { self.config.threads as u64 } else { 1 }).clamp(1, blocks) as usize;
+        let queue = Queue::new(blocks, self.config.budget.max(1), workers);
+        if workers == 1 {
+            let mut worker = queue.worker(0);
+            let outcome = self.alone(memory, output, |machine, _| self.in_turn(machine, &mut worker));
+            return outcome.map_err(|(_, fault)| fault);
+        }
+        let now = memory.start_launch();
+        let shared = &*memory;
+        let outcomes = queue.run(|mut worker| {
+            // Kernels that print are not among them.
+            let mut output = String::new();
+            let mut machine = self.machine(View::Together(shared), now, &mut output);
+            let outcome = self.in_turn(&mut machine, &mut worker);
+            if let Err((place, _)) = outcome {
+                worker.cancel_after(place);
+            }
+            outcome.map(|()| machine.counters)
+        });
+        memory.settle();
+        first_fault(outcomes)
+    }
+
     /// Says how far the launch has come.
-    fn report(&self, machine: &Machine<'_>) {
+    fn report(&self, machine: &Machine<'_>, policy: &mut Policy) {
         if let Some(progress) = self.progress {
-            progress.store(machine.counters.instructions, Ordering::Relaxed);
+            let before = std::mem::replace(&mut policy.reported, machine.counters.instructions);
+            progress.fetch_add(policy.reported - before, Ordering::Relaxed);
         }
     }
 
     /// Runs one block after another. A block that keeps looking at memory that others may change may be waiting for one
-    /// that has not begun: then that begins too, as long as it can be resident with them, and they take turns.
-    fn in_turn(&self, machine: &mut Machine<'_>, policy: &mut Policy) -> Result<(), Fault> {
-        let blocks = self.launch.blocks();
-        let order = Order::new(blocks, policy.random.as_mut());
-        let occupancy = self.kernel.occupancy(self.config, self.launch.threads(), self.launch.dynamic_shared);
-        let resident = occupancy.max(1) as usize * self.config.multiprocessors.max(1) as usize;
-        let mut place = 0;
-        let (mut running, mut ended): (Vec<Block>, Vec<Block>) = (Vec::new(), Vec::new());
+    /// that has not begun: then that begins too, as long as it can be resident with them, and they take turns. A fault
+    /// comes with the place of its block.
+    fn in_turn(&self, machine: &mut Machine<'_>, worker: &mut Worker<'_>) -> Result<(), (u64, Fault)> {
+        let resident = self.most_resident();
+        let (mut running, mut ended): (Vec<(u64, Block)>, Vec<Block>) = (Vec::new(), Vec::new());
         let mut rounds_of_watching = 0;
         let mut vigil = Vigil::default();
+        let mut policy = Policy::new(worker.spend(0));
         loop {
-            let more = running.is_empty() || rounds_of_watching > PATIENCE && running.len() < resident;
-            if more && place < blocks {
+            if (running.is_empty() || rounds_of_watching > PATIENCE && running.len() < resident)
+                && let Some(place) = worker.take()
+            {
                 let mut block = ended.pop().unwrap_or_else(|| self.block());
-                self.start(&mut block, self.launch.block_at(order.at(place)));
-                running.push(block);
-                place += 1;
+                self.start(&mut block, self.launch.block_at(place));
+                running.push((place, block));
                 rounds_of_watching = 0;
             }
             if running.is_empty() {
                 return Ok(());
             }
             let mut watching = false;
+            let before = policy.instructions;
             let mut number = 0;
             while number < running.len() {
-                let block = &mut running[number];
-                let index = block.index;
-                let progress = block.step(machine, policy).map_err(|fault| self.placed_fault(fault, index))?;
-                self.report(machine);
+                let (place, block) = &mut running[number];
+                let (place, index) = (*place, block.index);
+                let fault = |fault| (place, self.placed_fault(fault, index));
+                let progress = block.round(machine, &mut policy).map_err(fault)?;
+                self.report(machine, &mut policy);
                 match progress {
                     Progress::Done => {
-                        ended.push(running.remove(number));
+                        ended.push(running.remove(number).1);
                         continue;
                     }
-                    Progress::Going => watching |= block.is_watching(),
-                    Progress::Stuck => return Err(self.placed_fault(block.stuck(&self.kernel.code), index)),
+                    Progress::Going | Progress::Watching => watching |= block.is_watching(),
+                    Progress::Stuck => return Err(fault(block.stuck(&self.kernel.code))),
                 }
                 number += 1;
             }
+            policy.instructions = worker.spend(before - policy.instructions);
             rounds_of_watching = if watching { rounds_of_watching + 1 } else { 0 };
-            if watching && vigil.is_fruitless(&running, machine) {
-                return Err(self.fruitless(&running));
+            let blocks = || running.iter().map(|(_, block)| block);
+            if !watching {
+                worker.has_moved();
+            } else if vigil.is_fruitless(blocks, machine.visible_changes() + worker.movement()) {
+                let place = running[0].0;
+                return Err((place, self.fruitless(blocks)));
+            } else if worker.has_company() {
+                if vigil.rounds == 0 {
+                    worker.has_moved();
+                }
+                std::thread::yield_now();
             }
+            running.retain(|&(place, _)| !worker.is_cancelled(place));
         }
     }
 
-    /// Runs all blocks by turns.
+    /// Runs all blocks of a cooperative launch by turns.
     fn resident(&self, machine: &mut Machine<'_>, policy: &mut Policy) -> Result<(), Fault> {
-        let order = Order::new(self.launch.blocks(), policy.random.as_mut());
         let mut blocks: Vec<Block> = (0..self.launch.blocks())
             .map(|place| {
                 let mut block = self.block();
-                self.start(&mut block, self.launch.block_at(order.at(place)));
+                self.start(&mut block, self.launch.block_at(place));
                 block
             })
             .collect();
@@ -305,15 +397,15 @@ impl Run<'_> {
             while index < blocks.len() {
                 let block = &mut blocks[index];
                 let place = block.index;
-                let progress = block.step(machine, policy).map_err(|fault| self.placed_fault(fault, place))?;
-                self.report(machine);
+                let progress = block.round(machine, policy).map_err(|fault| self.placed_fault(fault, place))?;
+                self.report(machine, policy);
                 match progress {
                     Progress::Done => {
                         stuck = false;
                         blocks.remove(index);
                         continue;
                     }
-                    Progress::Going => {
+                    Progress::Going | Progress::Watching => {
                         stuck = false;
                         watching |= block.is_watching();
                     }
@@ -324,17 +416,79 @@ impl Run<'_> {
             if stuck && let Some(block) = blocks.first() {
                 return Err(self.placed_fault(block.stuck(&self.kernel.code), block.index));
             }
-            if watching && vigil.is_fruitless(&blocks, machine) {
-                return Err(self.fruitless(&blocks));
+            if watching && vigil.is_fruitless(|| blocks.iter(), machine.visible_changes()) {
+                return Err(self.fruitless(|| blocks.iter()));
             }
         }
         Ok(())
     }
 
+    /// Runs several blocks at once, and gives their warps turns at random. A cooperative launch has all blocks
+    /// resident; another has some of those that can be, and more if those look at memory that others may change.
+    fn interleaved(&self, machine: &mut Machine<'_>, policy: &mut Policy, mut schedule: Schedule) -> Result<(), Fault> {
+        let blocks = self.launch.blocks();
+        let most = if self.launch.cooperative { blocks as usize } else { self.most_resident() };
+        machine.random = Some(schedule.fork());
+        let order = Order::new(blocks, schedule.random());
+        let mut wanted = if self.launch.cooperative { most } else { schedule.residents(most) };
+        policy.schedule = Some(schedule);
+        let mut place = 0;
+        let (mut running, mut ended): (Vec<Resident>, Vec<Block>) = (Vec::new(), Vec::new());
+        let mut vigil = Vigil::default();
+        let mut watched = 0;
+        loop {
+            while running.len() < wanted && place < blocks {
+                let mut block = ended.pop().unwrap_or_else(|| self.block());
+                self.start(&mut block, self.launch.block_at(order.at(place)));
+                running.push(Resident { block, watching: false });
+                place += 1;
+            }
+            if running.is_empty() {
+                return Ok(());
+            }
+            // Blocks that wait have fewer turns than blocks that work.
+            let mut number = policy.below(running.len());
+            for _ in 0..RELUCTANCE {
+                if running[number].watching {
+                    number = policy.below(running.len());
+                }
+            }
+            let Resident { block, watching } = &mut running[number];
+            let index = block.index;
+            let progress = block.turn(machine, policy).map_err(|fault| self.placed_fault(fault, index))?;
+            self.report(machine, policy);
+            *watching = progress == Progress::Watching;
+            match progress {
+                Progress::Going => {}
+                Progress::Watching => {
+                    watched += 1;
+                    if watched > PATIENCE as usize * running.len() && wanted < most {
+                        wanted += 1;
+                        watched = 0;
+                    }
+                    let blocks = || running.iter().map(|resident| &resident.block);
+                    if vigil.is_fruitless_turn(blocks, machine.visible_changes()) {
+                        return Err(self.fruitless(blocks));
+                    }
+                }
+                Progress::Done => ended.push(running.swap_remove(number).block),
+                Progress::Stuck => return Err(self.placed_fault(block.stuck(&self.kernel.code), index)),
+            }
+        }
+    }
+
+    /// How many blocks of this launch can be resident at once.
+    fn most_resident(&self) -> usize {
+        let occupancy = self.kernel.occupancy(self.config, self.launch.threads(), self.launch.dynamic_shared);
+        occupancy.max(1) as usize * self.config.multiprocessors.max(1) as usize
+    }
+
     /// The fault of blocks that look at memory that does not change; named after the first of them that does.
-    fn fruitless(&self, blocks: &[Block]) -> Fault {
-        let watcher = blocks.iter().find(|block| block.is_watching()).unwrap_or(&blocks[0]);
-        self.placed_fault(watcher.fruitless(&self.kernel.code), watcher.index)
+    fn fruitless<'b, I: Iterator<Item = &'b Block>>(&self, blocks: impl Fn() -> I) -> Fault {
+        match blocks().find(|block| block.is_watching()).or_else(|| blocks().next()) {
+            Some(watcher) => self.placed_fault(watcher.fruitless(&self.kernel.code), watcher.index),
+            None => self.fault(FaultKind::Livelock { waiting: Vec::new() }),
+        }
     }
 
     /// Where shared memory that is reserved for the system starts: behind that of the kernel.
@@ -447,8 +601,7 @@ struct Order {
 }
 
 impl Order {
-    fn new(count: u64, random: Option<&mut Random>) -> Order {
-        let Some(random) = random else { return Order { count, multiplier: 1, start: 0 } };
+    fn new(count: u64, random: &mut Random) -> Order {
         let gcd = |mut a: u64, mut b: u64| {
             while b != 0 {
                 (a, b) = (b, a % b);
@@ -476,7 +629,7 @@ mod tests {
     fn orders_are_permutations() {
         for count in [1, 2, 3, 7, 64, 1000] {
             for seed in 0..20 {
-                let order = Order::new(count, Some(&mut Random::new(seed)));
+                let order = Order::new(count, &mut Random::new(seed));
                 let mut seen: Vec<u64> = (0..count).map(|place| order.at(place)).collect();
                 seen.sort_unstable();
                 assert_eq!(seen, (0..count).collect::<Vec<_>>(), "seed {seed}");

@@ -65,8 +65,12 @@
 //! * **Order.** Without a seed a launch does the same every time: blocks one after another (but where one keeps looking
 //!   at memory that others may change, the next ones begin beside it), warps in ascending order (the one that completes
 //!   a barrier runs on first), the lanes of an atomic in ascending order. A
-//!   [seed](Config::seed) shuffles blocks, warps and divergent paths, again repeatably. Lanes that part at a branch
-//!   meet at its immediate post-dominator; a path that waits gives way to any other, so that spin locks come to an end.
+//!   [seed](Config::seed) has blocks run at the same time and any path of any warp take turns that end at any
+//!   instruction, and gives the lanes of an atomic, and of a store to one address, any order; again repeatably.
+//!   [`schedules`] runs a test under many seeds. Lanes that part at a branch meet at its immediate post-dominator; a
+//!   path that waits gives way to any other, so that spin locks come to an end.
+//! * **Threads.** With more than one [host thread](Config::threads) results, counters and the fault of a launch are
+//!   those of one, for kernels that do not depend on the order of their blocks.
 //! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has
 //!   written, writes to constants, [data races](#races), barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
 //!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
@@ -133,6 +137,7 @@
 
 pub mod ast;
 pub mod ptx;
+pub mod schedules;
 
 mod cfg;
 mod code;
@@ -140,6 +145,7 @@ mod config;
 mod counters;
 mod exec;
 mod fault;
+mod independence;
 mod initialised;
 mod launch;
 mod lower;
@@ -150,6 +156,7 @@ mod races;
 mod rows;
 mod sched;
 mod simulator;
+mod workers;
 
 pub use config::{Checks, Config, Limits};
 pub use counters::Counters;

@@ -4,6 +4,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -429,13 +430,9 @@ impl Memory {
         self.allocations[region.index as usize].initialised.covers(from, from + bytes)
     }
 
-    /// Records that `bytes` bytes at `address`, which lie in `region`, have been written.
-    #[inline(always)]
-    pub(crate) fn mark(&mut self, region: &Region, address: u64, bytes: u64) {
-        if !region.whole {
-            let from = address - region.start;
-            self.allocations[region.index as usize].initialised.mark(from, from + bytes);
-        }
+    /// Tidies up after a launch that several host threads ran.
+    pub(crate) fn settle(&mut self) {
+        self.allocations.iter_mut().for_each(|allocation| allocation.initialised.settle());
     }
 
     /// The shadow memory of a region.
@@ -511,6 +508,63 @@ fn make_shadow(shadow: &mut Vec<lines::Line>, size: u64) {
 /// Bytes that an allocation takes from the heap.
 fn heap_cost(size: u64) -> u64 {
     size.min(HEAP).next_multiple_of(HEAP_GRANULE) + HEAP_GRANULE
+}
+
+/// The memory as one host thread has it that runs blocks of a launch.
+pub(crate) enum View<'a> {
+    /// It is the only one.
+    Alone(&'a mut Memory),
+    /// Others run other blocks. The bytes of allocations must be accessed through
+    /// [`concurrent`](crate::exec::concurrent).
+    Together(&'a Memory),
+}
+
+impl Deref for View<'_> {
+    type Target = Memory;
+
+    #[inline(always)]
+    fn deref(&self) -> &Memory {
+        match self {
+            View::Alone(memory) => memory,
+            View::Together(memory) => memory,
+        }
+    }
+}
+
+impl View<'_> {
+    /// The memory, if this host thread is the only one that has it.
+    #[inline(always)]
+    pub(crate) fn alone(&mut self) -> Option<&mut Memory> {
+        match self {
+            View::Alone(memory) => Some(memory),
+            View::Together(_) => None,
+        }
+    }
+
+    /// The shadow memory of a region; none where several host threads have the memory.
+    #[inline(always)]
+    pub(crate) fn shadow(&mut self, region: &Region) -> &mut [lines::Line] {
+        self.alone().map_or(&mut [], |memory| memory.shadow(region))
+    }
+
+    /// Whether other host threads use the memory at the same time.
+    #[inline(always)]
+    pub(crate) fn is_together(&self) -> bool {
+        matches!(self, View::Together(_))
+    }
+
+    /// Records that `bytes` bytes at `address`, which lie in `region`, have been written.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, region: &Region, address: u64, bytes: u64) {
+        if region.whole {
+            return;
+        }
+        let (from, index) = (address - region.start, region.index as usize);
+        match self {
+            View::Alone(memory) => memory.allocations[index].initialised.mark(from, from + bytes),
+            View::Together(memory) => memory.allocations[index].initialised.mark_together(from, from + bytes),
+        }
+    }
 }
 
 fn page_of(address: u64) -> usize {

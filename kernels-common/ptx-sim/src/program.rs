@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::ast::Span;
 use crate::code::Code;
 use crate::config::{Config, Limits};
+use crate::independence::blocks_are_independent;
 use crate::memory::MemoryError;
 use crate::ptx::{KernelSignature, Module, ParseError};
 
@@ -142,7 +143,11 @@ impl Program {
             return Ok(kernel);
         }
         let code = crate::lower::kernel(&self.0, name, portable)?;
-        let kernel = Arc::new(Kernel { signature: signature.clone(), module: module.clone(), code });
+        // What kernels print has an order, and so have the addresses that they allocate.
+        let independent_blocks = code.system_calls.is_empty()
+            && blocks_are_independent(code.functions.iter().map(|function| &*function.source));
+        let (signature, module) = (signature.clone(), module.clone());
+        let kernel = Arc::new(Kernel { signature, module, code, independent_blocks });
         kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(key, kernel.clone());
         Ok(kernel)
     }
@@ -155,6 +160,8 @@ pub struct Kernel {
     /// Not the program, which keeps its kernels: neither would ever be freed.
     module: Arc<Module>,
     pub(crate) code: Code,
+    /// Several host threads may run its blocks.
+    pub(crate) independent_blocks: bool,
 }
 
 impl Kernel {

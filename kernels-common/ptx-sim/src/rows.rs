@@ -167,7 +167,7 @@ pub(crate) const BIT_WIDE: [u64; LANES] = {
 
 /// The lanes of `mask`, lowest first.
 #[inline(always)]
-pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {
         let lane = mask.trailing_zeros() as usize;
         mask &= mask.wrapping_sub(1);

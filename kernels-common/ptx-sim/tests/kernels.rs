@@ -13,9 +13,13 @@ fn numbers(n: usize) -> Vec<f32> {
 fn configs() -> impl Iterator<Item = Config> {
     let seeds = [None, Some(1), Some(2), Some(3)];
     let portable = [false, true];
+    let mut together = Config { threads: 4, ..Config::default() };
+    // The search for races takes one thread.
+    together.checks.races = false;
     portable
         .into_iter()
         .flat_map(move |portable| seeds.map(|seed| Config { seed, portable, multiprocessors: 16, ..Config::default() }))
+        .chain([together])
 }
 
 #[test]

@@ -75,6 +75,7 @@ impl Sim {
         let config = Config {
             seed: options.seed,
             checks,
+            threads: options.threads,
             multiprocessors: options.multiprocessors,
             capability: options.capability,
             memory: options.memory,

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 ///
 /// | option | value | default |
 /// |---|---|---|
-/// | `seed` | a number that shuffles the order of blocks, warps and paths | in order |
+/// | `seed` | a number that the [schedule](ptx_sim::schedules) is drawn from | in order |
+/// | `threads` | threads of the host that run the blocks of a launch, from 1 to 1024, or `all`, with `check=no-races` or `bounds`; [see there](ptx_sim::Config::threads) | 1 |
 /// | `sms` | multiprocessors it has, from 1 to 1024 | 8 |
 /// | `cc` | compute capability from 5.0 to 12.1, such as `7.5` or `9.0` | 7.5 |
 /// | `check` | `all`, `no-races`: all but data races, or `bounds`: addresses only | `all` |
@@ -18,8 +19,10 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SimOptions {
-    /// Shuffles the order of blocks, warps and paths; `None` runs them in order.
+    /// What the schedule of blocks, warps and lanes is drawn from; `None` runs them in order.
     pub seed: Option<u64>,
+    /// Threads of the host that run the blocks of a launch, where nobody can tell.
+    pub threads: usize,
     /// Multiprocessors.
     pub multiprocessors: u32,
     /// Compute capability.
@@ -42,6 +45,7 @@ impl Default for SimOptions {
     fn default() -> SimOptions {
         SimOptions {
             seed: None,
+            threads: 1,
             multiprocessors: 8,
             capability: (7, 5),
             check_initialised: true,
@@ -65,6 +69,7 @@ impl fmt::Display for SimOptions {
             }
         };
         add(self.seed.is_some(), format!("seed={}", self.seed.unwrap_or_default()));
+        add(self.threads != default.threads, format!("threads={}", self.threads));
         add(self.multiprocessors != default.multiprocessors, format!("sms={}", self.multiprocessors));
         add(self.capability != default.capability, format!("cc={}.{}", self.capability.0, self.capability.1));
         add(!self.check_initialised, "check=bounds".to_owned());
@@ -128,6 +133,15 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
     let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number, for option `{name}`"));
     match name {
         "seed" => options.seed = Some(number()?),
+        "threads" if value == "all" => {
+            options.threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        }
+        "threads" => {
+            options.threads = match number()? {
+                n @ 1..=1024 => n as usize,
+                n => return Err(format!("threads={n} is neither between 1 and 1024 nor `all`")),
+            }
+        }
         "sms" => {
             options.multiprocessors = match number()? {
                 n @ 1..=1024 => n as u32,
@@ -175,7 +189,7 @@ fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String>
             }
         }
         _ => {
-            let known = "seed, sms, cc, check, memory, managed, cooperative";
+            let known = "seed, threads, sms, cc, check, memory, managed, cooperative";
             return Err(format!("there is no option `{name}`; there are {known}"));
         }
     }
@@ -195,11 +209,15 @@ mod tests {
         assert_eq!(parse(" sim \n").unwrap(), Selector::Sim(SimOptions::default()));
         let options = SimOptions { seed: Some(7), multiprocessors: 3, capability: (9, 0), ..SimOptions::default() };
         assert_eq!(parse("sim:seed=7,sms=3,cc=9.0,check=all").unwrap(), Selector::Sim(options));
+        match parse("sim:threads=all").unwrap() {
+            Selector::Sim(options) => assert!(options.threads >= 1),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn options_are_written_as_they_are_read() {
-        let every = "sim:seed=7,sms=4,cc=9.0,check=bounds,memory=1024,managed=exclusive,cooperative=no";
+        let every = "sim:seed=7,threads=2,sms=4,cc=9.0,check=bounds,memory=1024,managed=exclusive,cooperative=no";
         for text in ["sim", "sim:seed=0", "sim:check=no-races", every] {
             match parse(text).unwrap() {
                 Selector::Sim(options) => assert_eq!(options.to_string(), text),
@@ -224,6 +242,8 @@ mod tests {
             ("sim:seed", "has no value"),
             ("sim:seed=x", "not a number"),
             ("sim:sms=0", "between 1 and 1024"),
+            ("sim:threads=0", "threads=0 is neither between 1 and 1024 nor `all`"),
+            ("sim:threads=many", "not a number"),
             ("sim:cc=9", "form 7.5"),
             ("sim:cc=99.0", "cc=99.0 is not a compute capability from 5.0 to 12.1"),
             ("sim:cc=7.50", "from 5.0 to 12.1"),

@@ -2,11 +2,13 @@
 //! over all of them, for every element type, on every device. [`sum_tests!`](crate::sum_tests) makes tests of all
 //! functions.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 
 use half::{bf16, f16};
 use proptest::prelude::*;
 
+use super::schedules::on_every_schedule;
 use super::{Input, Offset, Values, devices, every_offset, pairwise};
 use crate::device::{BackendKind, Device};
 use crate::element::{Accumulator, Element};
@@ -63,8 +65,8 @@ macro_rules! sum_tests {
         }
 
         $crate::sum_tests!(@plain $Family: tails_count_once, narrow_types_do_not_saturate,
-            special_values_follow_one_policy, reproducible_bits_repeat, wrong_input_is_a_typed_error,
-            a_fault_leaves_the_object_usable, any_number_of_elements_has_a_depth);
+            special_values_follow_one_policy, reproducible_bits_repeat, every_schedule_is_clean,
+            wrong_input_is_a_typed_error, a_fault_leaves_the_object_usable, any_number_of_elements_has_a_depth);
     };
     (@plain $Family:ty: $($test:ident),+) => {
         $(
@@ -304,6 +306,41 @@ pub fn reproducible_bits_repeat<F: Family>() {
         Ok(())
     };
     run().unwrap();
+}
+
+/// No schedule of the simulator leads to a fault or a wrong sum, and none to other bits where a member says so. There
+/// are several blocks of every variant.
+///
+/// # Panics
+/// If it is otherwise; says under which schedule.
+pub fn every_schedule_is_clean<F: Family>() {
+    /// The bits of reproducible sums, by what they are a sum of.
+    type Bits = HashMap<String, u64>;
+
+    fn check<F: Family, T: Element>(device: &Device, first: &mut Bits) {
+        let values: Vec<T> = Input { values: Values::Uniform, seed: 35 }.generate(5000);
+        let stream = device.stream().unwrap();
+        for member in F::members().into_iter().filter(|&member| F::takes::<T>(member)) {
+            let context = format!("{member:?} for {}", T::NAME);
+            let mut sum = match F::make::<T>(member, &stream) {
+                Err(Error::NoVariant { .. } | Error::Unsupported { .. }) => continue,
+                made => made.unwrap_or_else(|error| panic!("{context}: {error}")),
+            };
+            let result = sum_at(&mut *sum, &values, 1).unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert!(is_sum(&*sum, &values, result), "{context}: {result:?}, exact {:?}", oracle::sum(&values));
+            if sum.is_reproducible() {
+                let bits = result.bits();
+                assert_eq!(bits, *first.entry(context.clone()).or_insert(bits), "{context}: {result:?}");
+            }
+        }
+    }
+    let mut first = Bits::new();
+    on_every_schedule("sms=4", |device| {
+        check::<F, f32>(device, &mut first);
+        check::<F, f16>(device, &mut first);
+        check::<F, u64>(device, &mut first);
+        Ok(())
+    });
 }
 
 /// Mistakes are typed errors, and the object goes on working; one object serves many lengths and writes nothing but its

@@ -350,7 +350,7 @@ impl Machine<'_> {
 
     /// Does the copies that the barriers at the addresses of `mask` wait for, unless a seed does them at random.
     pub(super) fn finish_for_mbarriers(&mut self, addresses: &Addresses, mask: u32) -> Result<(), Box<FaultKind>> {
-        if self.shared.transfers.is_empty() || self.seeded {
+        if self.shared.transfers.is_empty() || self.random.is_some() {
             return Ok(());
         }
         let waited = |address: u64| lanes(mask).any(|lane| addresses[lane] == address);

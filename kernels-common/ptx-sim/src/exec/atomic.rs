@@ -1,10 +1,10 @@
 //! Atomics and reductions: `atom` and `red`.
 //!
-//! The lanes of a warp take their turns in ascending order.
+//! The lanes of a warp take their turns in ascending order, or in a random one if the launch has a seed.
 
 use super::level::Run;
 use super::memory::{Addresses, Addressing, EXTRA_SHIFT, Hosts};
-use super::{Flow, Machine, banks, global, shared};
+use super::{Flow, Machine, banks, concurrent, global, shared};
 use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::rows::{LANES, Row, lanes};
@@ -42,8 +42,9 @@ impl Run for Atomic {
         let mut addresses = unsafe { m.addresses(ins, how) };
         m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
             let Some(hosts) = reach(m, ins, op, addresses, mask, space) else { return Flow::Fault };
+            let together = space == MemorySpace::Global && m.memory.is_together();
             let mut old = [0u64; LANES];
-            for lane in lanes(mask) {
+            for lane in m.lanes_in_turn(mask) {
                 // SAFETY: the caller's promise; the size of the value tells the width of its rows.
                 let (b, c) = unsafe {
                     if op.bytes == 8 {
@@ -55,7 +56,13 @@ impl Run for Atomic {
                 };
                 if !hosts[lane].is_null() {
                     // SAFETY: the value is within an allocation, or within shared memory.
-                    let (before, after) = unsafe { exchange(hosts[lane], op, b, c) };
+                    let (before, after) = unsafe {
+                        if together {
+                            concurrent::exchange(hosts[lane], op, b, c)
+                        } else {
+                            exchange(hosts[lane], op, b, c)
+                        }
+                    };
                     old[lane] = before;
                     m.changes += u64::from(before != after);
                     if m.checks.races {

@@ -1,5 +1,7 @@
 //! Branches, calls, exits, fences: what they tell the scheduler.
 
+use std::sync::atomic::{Ordering, fence};
+
 use super::level::Run;
 use super::{Flow, Machine};
 use crate::code::Ins;
@@ -157,8 +159,9 @@ impl Run for Trap {
     }
 }
 
-/// `membar`, `fence`. Every access is seen at once by all, so that only [races](crate::races) have to do with it. `extra`
-/// is 0 if it orders no memory accesses, 1 if those of the block, 2 if those of all.
+/// `membar`, `fence`. Where one host thread runs all blocks every access is seen at once by all, so that only
+/// [races](crate::races) have to do with it. `extra` is 0 if it orders no memory accesses, 1 if those of the block, 2 if
+/// those of all.
 pub(crate) struct Fence;
 
 impl Run for Fence {
@@ -168,6 +171,9 @@ impl Run for Fence {
         if m.checks.races && ins.extra != 0 {
             let scope = if ins.extra == 1 { Scope::Block } else { Scope::Device };
             m.here.threads.fence(&mut m.races, m.warp, m.mask, scope);
+        }
+        if m.memory.is_together() {
+            fence(Ordering::SeqCst);
         }
         Flow::Next
     }

@@ -1,9 +1,9 @@
 //! Global memory as a warp sees it.
 
-use super::Machine;
 use super::memory::{
     Addresses, Addressing, Element, Hosts, Loaded, Pattern, Space, extent, load_run, pattern, store_run,
 };
+use super::{Machine, concurrent};
 use crate::code::Ins;
 use crate::fault::{Access, MemorySpace, Operation};
 use crate::memory::Region;
@@ -168,7 +168,11 @@ pub(crate) fn load<T: Element, const V: usize>(
     unsafe {
         let host = region.host.add((address - region.start) as usize);
         m.prefetch_next(ins, host, bytes as usize);
-        load_run::<T, V>(host, first, count, same, loaded);
+        if m.memory.is_together() {
+            concurrent::load_run::<T, V>(host, first, count, same, loaded);
+        } else {
+            load_run::<T, V>(host, first, count, same, loaded);
+        }
     }
     true
 }
@@ -199,7 +203,11 @@ pub(crate) fn store<T: Element, const V: usize>(
     // SAFETY: the region holds `bytes` bytes at `address`.
     unsafe {
         let host = region.host.add((address - region.start) as usize);
-        store_run::<T, V>(host, first, count, values);
+        if m.memory.is_together() {
+            concurrent::store_run::<T, V>(host, first, count, values);
+        } else {
+            store_run::<T, V>(host, first, count, values);
+        }
     }
     m.memory.mark(&region, address, bytes);
     true

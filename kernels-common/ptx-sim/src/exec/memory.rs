@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::level::Run;
-use super::{Flow, Machine, global, local, shared};
+use super::{Flow, Machine, concurrent, global, local, shared};
 use crate::code::Ins;
 use crate::fault::{Access, FaultKind, MemorySpace, Operation};
 use crate::memory::GLOBAL_BASE;
@@ -572,11 +572,18 @@ unsafe fn load_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut addresse
                 return Flow::Fault;
             }
         }
+        let together = space == MemorySpace::Global && m.memory.is_together();
         for index in 0..shape.count {
             let offset = index as u64 * shape.size;
             let mut values = match &hosts {
                 // SAFETY: whole accesses are within reach of the pointers that are not null.
-                Some(hosts) => unsafe { gather(hosts, mask, offset, shape.size) },
+                Some(hosts) => unsafe {
+                    if together {
+                        concurrent::gather(hosts, mask, offset, shape.size)
+                    } else {
+                        gather(hosts, mask, offset, shape.size)
+                    }
+                },
                 None => local::gather(m, addresses, mask, offset, shape.size),
             };
             if shape.signed {
@@ -596,7 +603,7 @@ unsafe fn load_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut addresse
     })
 }
 
-/// A store of any kind. Where lanes store to the same place the highest one wins.
+/// A store of any kind. Where lanes store to the same place the highest one wins, or any if the launch has a seed.
 ///
 /// # Safety
 /// As for [`Exec`](super::Exec).
@@ -627,6 +634,8 @@ unsafe fn store_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut address
                 return Flow::Fault;
             }
         }
+        let order = m.lanes_in_turn(mask);
+        let together = space == MemorySpace::Global && m.memory.is_together();
         for index in 0..shape.count {
             let offset = index as u64 * shape.size;
             // SAFETY: the caller's promise; elements of 8 bytes have 64-bit rows.
@@ -639,7 +648,13 @@ unsafe fn store_any(m: &mut Machine<'_>, ins: &Ins, how: Addressing, mut address
             };
             match &hosts {
                 // SAFETY: whole accesses are within reach of the pointers that are not null.
-                Some(hosts) => unsafe { scatter(hosts, mask, offset, shape.size, &values) },
+                Some(hosts) => unsafe {
+                    if together {
+                        concurrent::scatter(hosts, order.clone(), offset, shape.size, &values);
+                    } else {
+                        scatter(hosts, order.clone(), offset, shape.size, &values);
+                    }
+                },
                 None => local::scatter(m, addresses, mask, offset, shape.size, &values),
             }
         }
@@ -686,15 +701,15 @@ unsafe fn gather(hosts: &Hosts, mask: u32, offset: u64, size: u64) -> [u64; LANE
     }
 }
 
-/// Writes the elements at `offset` from each pointer that is not null.
+/// Writes the elements at `offset` from each pointer that is not null, lane by lane.
 ///
 /// # Safety
 /// `size` bytes must be writable there.
-unsafe fn scatter(hosts: &Hosts, mask: u32, offset: u64, size: u64, values: &[u64; LANES]) {
+unsafe fn scatter(hosts: &Hosts, order: impl Iterator<Item = usize>, offset: u64, size: u64, values: &[u64; LANES]) {
     /// # Safety
     /// As for `scatter`.
-    unsafe fn all<T: Element>(hosts: &Hosts, mask: u32, offset: u64, values: &[u64; LANES]) {
-        for lane in lanes(mask) {
+    unsafe fn all<T: Element>(hosts: &Hosts, order: impl Iterator<Item = usize>, offset: u64, values: &[u64; LANES]) {
+        for lane in order {
             if !hosts[lane].is_null() {
                 let value = T::from_raw(T::Raw::narrow(values[lane]));
                 // SAFETY: the caller's promise.
@@ -705,10 +720,10 @@ unsafe fn scatter(hosts: &Hosts, mask: u32, offset: u64, size: u64, values: &[u6
     // SAFETY: the caller's promise.
     unsafe {
         match size {
-            1 => all::<u8>(hosts, mask, offset, values),
-            2 => all::<u16>(hosts, mask, offset, values),
-            4 => all::<u32>(hosts, mask, offset, values),
-            _ => all::<u64>(hosts, mask, offset, values),
+            1 => all::<u8>(hosts, order, offset, values),
+            2 => all::<u16>(hosts, order, offset, values),
+            4 => all::<u32>(hosts, order, offset, values),
+            _ => all::<u64>(hosts, order, offset, values),
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod async_copy;
 pub(crate) mod atomic;
 mod banks;
 pub(crate) mod collective;
+pub(crate) mod concurrent;
 pub(crate) mod control;
 pub(crate) mod global;
 pub(crate) mod level;
@@ -24,9 +25,10 @@ use crate::code::{Code, Ins};
 use crate::config::Checks;
 use crate::counters::Counters;
 use crate::fault::FaultKind;
-use crate::memory::Memory;
+use crate::memory::View;
 use crate::races::{BlockRaces, Races};
-use crate::rows::{LANES, Line, Raw, Row};
+use crate::rows::{LANES, Line, Raw, Row, lanes};
+use crate::sched::random::Random;
 
 /// Runs one instruction.
 ///
@@ -62,6 +64,8 @@ pub(crate) enum Flow {
     Gather,
     /// The path gives way to others.
     Yield,
+    /// The path's turn is over; it goes on at the instruction that is given.
+    Pause,
     /// [`Machine::fault`] says what.
     Fault,
 }
@@ -87,6 +91,8 @@ pub(crate) struct Quota {
     pub(crate) instructions: u64,
     /// Backward branches left to the path.
     pub(crate) backward: u32,
+    /// Instructions left to the turn, if turns end at any instruction.
+    pub(crate) steps: u32,
 }
 
 /// The state that instructions work on: one path of one warp, and what it shares with others.
@@ -101,8 +107,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) live: u32,
     /// The running warp's place in its block.
     pub(crate) warp: u32,
-    /// The launch goes in an order that a seed shuffles.
-    pub(crate) seeded: bool,
     /// The path meets others at this instruction.
     pub(crate) meet: u32,
     pub(crate) exchange: collective::Exchange,
@@ -116,10 +120,12 @@ pub(crate) struct Machine<'a> {
     pub(crate) watching: bool,
     /// Values that atomics have changed.
     pub(crate) changes: u64,
+    /// Draws the order of the lanes in what an instruction does to memory, if not the ascending one.
+    pub(crate) random: Option<Random>,
     /// Where load instructions have read last.
     pub(crate) streams: [usize; global::STREAMS],
     pub(crate) code: &'a Code,
-    pub(crate) memory: &'a mut Memory,
+    pub(crate) memory: View<'a>,
     pub(crate) shared: shared::Shared,
     pub(crate) races: Races,
     /// What the running block has to do with races.
@@ -139,7 +145,7 @@ impl<'a> Machine<'a> {
     /// A machine that points at nothing yet.
     pub(crate) fn new(
         code: &'a Code,
-        memory: &'a mut Memory,
+        memory: View<'a>,
         params: &'a [u8],
         checks: Checks,
         races: Races,
@@ -151,7 +157,6 @@ impl<'a> Machine<'a> {
             full: false,
             live: 0,
             warp: 0,
-            seeded: false,
             meet: control::NOWHERE,
             exchange: collective::Exchange::NEW,
             target: 0,
@@ -159,6 +164,7 @@ impl<'a> Machine<'a> {
             destinations: [0; LANES],
             watching: false,
             changes: 0,
+            random: None,
             streams: [0; global::STREAMS],
             code,
             memory,
@@ -267,14 +273,23 @@ impl Machine<'_> {
     }
 
     /// Runs from `pc` until the scheduler is needed: gives the reason and the instruction that is it. Takes what it
-    /// executes off `quota`.
+    /// executes off `quota`. Turns end at backward branches, or at any instruction if they are `PREEMPTED`; a guard and
+    /// what it guards are one.
     ///
     /// # Safety
     /// As for [`Exec`]; `pc` must be an instruction of the function that the frame was laid out for.
-    pub(crate) unsafe fn run(&mut self, mut pc: u32, quota: &mut Quota) -> (Flow, u32) {
+    pub(crate) unsafe fn run<const PREEMPTED: bool>(&mut self, mut pc: u32, quota: &mut Quota) -> (Flow, u32) {
         let code = self.code;
         let mut start = pc;
         loop {
+            if PREEMPTED {
+                if quota.steps == 0 {
+                    let count = self.count(start, pc);
+                    quota.instructions = quota.instructions.saturating_sub(count);
+                    return (Flow::Pause, pc);
+                }
+                quota.steps -= 1;
+            }
             let ins = &code.ins[pc as usize];
             // SAFETY: the caller's promise.
             match unsafe { (ins.exec)(self, ins) } {
@@ -300,6 +315,27 @@ impl Machine<'_> {
                 }
             }
         }
+    }
+
+    /// The lanes of `mask` in the order in which they write to memory: ascending, or by chance.
+    #[inline(always)]
+    pub(crate) fn lanes_in_turn(&mut self, mask: u32) -> impl Iterator<Item = usize> + Clone + use<> {
+        let order = if self.random.is_some() { Some(self.shuffled_lanes(mask)) } else { None };
+        lanes(mask)
+            .enumerate()
+            .map(move |(place, lane)| order.as_ref().map_or(lane, |order| usize::from(order[place]) % LANES))
+    }
+
+    /// The lanes of `mask` in a random order (Fisher and Yates, "inside out").
+    #[inline(never)]
+    fn shuffled_lanes(&mut self, mask: u32) -> [u8; LANES] {
+        let mut order = [0; LANES];
+        for (place, lane) in lanes(mask).enumerate() {
+            let other = self.random.as_mut().map_or(place, |random| random.below(place + 1));
+            order[place] = order[other];
+            order[other] = lane as u8;
+        }
+        order
     }
 
     /// Ends the launch with a fault met by `lane`.

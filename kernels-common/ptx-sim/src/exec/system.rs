@@ -71,10 +71,13 @@ impl Machine<'_> {
                     let (format, arguments) = (argument(0), argument(1));
                     self.print(format, arguments, lane).map(|count| u64::from(count as u32))
                 }
-                SystemFunction::Allocate => Ok(self.memory.allocate_on_heap(argument(0)).unwrap_or(0)),
+                SystemFunction::Allocate => {
+                    let size = argument(0);
+                    Ok(self.memory.alone().and_then(|memory| memory.allocate_on_heap(size)).unwrap_or(0))
+                }
                 SystemFunction::Free => {
                     let address = argument(0);
-                    match address == 0 || self.memory.free_on_heap(address) {
+                    match address == 0 || self.memory.alone().is_some_and(|memory| memory.free_on_heap(address)) {
                         true => Ok(0),
                         false => Err(FaultKind::BadFree { address }),
                     }

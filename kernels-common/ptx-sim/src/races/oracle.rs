@@ -14,7 +14,7 @@ use crate::config::Checks;
 use crate::exec::memory::{Addressing, Hosts};
 use crate::exec::{Flow, Machine};
 use crate::fault::{FaultKind, MemorySpace, Operation};
-use crate::memory::Memory;
+use crate::memory::{Memory, View};
 use crate::races::BlockRaces;
 use crate::races::hooks::RunOf;
 use crate::rows::{LANES, lanes};
@@ -465,7 +465,7 @@ fn run(events: &[((usize, usize), Event)]) -> Result<(usize, usize), TestCaseErr
     memory.fill(global, BYTES, &[0]).unwrap();
     let races = Races::new(memory.start_launch(), [BLOCKS as u32, 1, 1], [64, 1, 1], false);
     let mut output = String::new();
-    let machine = Machine::new(&code, &mut memory, &[], Checks::ALL, races, &mut output);
+    let machine = Machine::new(&code, View::Alone(&mut memory), &[], Checks::ALL, races, &mut output);
     let blocks = (0..BLOCKS).map(|_| BlockRaces::default()).collect();
     let mut detector = Detector { machine, blocks, shared: vec![vec![0; BYTES as usize]; BLOCKS], global };
     for (index, block) in detector.blocks.iter_mut().enumerate() {

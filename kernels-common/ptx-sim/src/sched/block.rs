@@ -3,7 +3,7 @@
 use std::mem::swap;
 
 use super::barrier::{BARRIERS, Barrier, CLUSTER_BARRIER, Kind, Reduction};
-use super::random::Random;
+use super::schedule::Schedule;
 use super::warp::{Activation, Path, Wait, Warp};
 use crate::code::Code;
 use crate::exec::collective::{Exchange, Step};
@@ -16,7 +16,7 @@ use crate::races::BlockRaces;
 use crate::rows::{LANES, Line, lanes};
 
 /// Backward branches that a path may take before others get a turn.
-const TURN: u32 = 256;
+pub(crate) const TURN: u32 = 256;
 /// The same for a path that seems to wait for others.
 const SHORT_TURN: u32 = 8;
 /// Turns of a path after which the lanes that are parked for it are set free.
@@ -60,15 +60,39 @@ pub(crate) enum Progress {
     Done,
     /// Some can go on.
     Going,
+    /// Some can go on, but the one whose turn it was seems to wait for others.
+    Watching,
     /// None can.
     Stuck,
 }
 
 /// What the scheduler decides with.
 pub(crate) struct Policy {
-    pub(crate) random: Option<Random>,
+    /// `None` takes everything in order.
+    pub(crate) schedule: Option<Schedule>,
     /// PTX instructions left to the launch.
     pub(crate) instructions: u64,
+    /// Those that have been executed when that was last said to who looks on.
+    pub(crate) reported: u64,
+}
+
+impl Policy {
+    /// Takes everything in order, for as many instructions.
+    pub(crate) fn new(instructions: u64) -> Policy {
+        Policy { schedule: None, instructions, reported: 0 }
+    }
+
+    /// Puts `items` in a random order, if anything is random.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.random().shuffle(items);
+        }
+    }
+
+    /// A random number below `end`, which is not 0; 0 if nothing is random.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.schedule.as_mut().map_or(0, |schedule| schedule.random().below(end))
+    }
 }
 
 impl Block {
@@ -127,45 +151,67 @@ impl Block {
         PlacedFault { fault: RawFault::new(kind, mask.trailing_zeros()), warp: warp as u32, pc }
     }
 
-    /// Gives every warp a turn.
-    pub(crate) fn step(&mut self, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
-        let mut order: Vec<usize> = Vec::new();
-        if let Some(random) = &mut policy.random {
-            order.extend(0..self.warps.len());
-            random.shuffle(&mut order);
-        }
+    /// Gives the machine what the block shares.
+    fn enter_block(&mut self, m: &mut Machine<'_>) {
         if m.checks.races && !self.begun {
             self.races.start(&mut m.races, self.index, self.warps.len(), self.shared.size());
         }
         self.begun = true;
+        self.swap_shared(m);
+    }
+
+    fn swap_shared(&mut self, m: &mut Machine<'_>) {
         swap(&mut m.here, &mut self.races);
         swap(&mut m.shared, &mut self.shared);
+    }
+
+    /// Takes it back, and ends the block's copies if it is done.
+    fn leave_block(&mut self, m: &mut Machine<'_>, is_done: bool) -> Result<(), PlacedFault> {
+        let outcome = if is_done { m.finish_block() } else { Ok(()) };
+        self.swap_shared(m);
+        outcome.map_err(|(thread, pc)| {
+            let (warp, lane) = (thread / LANES as u32, thread % LANES as u32);
+            PlacedFault { fault: RawFault::new(FaultKind::UnfinishedCopy, lane), warp, pc }
+        })
+    }
+
+    /// Gives every warp a turn, in order.
+    pub(crate) fn round(&mut self, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
+        self.enter_block(m);
         let mut progress = Progress::Done;
         let mut outcome = Ok(());
-        for turn in 0..self.warps.len() {
-            let warp = order.get(turn).copied().unwrap_or(turn);
-            if self.warps[warp].paths.iter().any(|path| path.wait == Wait::Ready) {
-                outcome = self.run_warp(warp, m, policy);
-                if outcome.is_err() {
+        for warp in 0..self.warps.len() {
+            if self.warps[warp].can_run() {
+                if let Err(fault) = self.run_warp(warp, m, policy) {
+                    outcome = Err(fault);
                     break;
                 }
                 progress = Progress::Going;
             }
         }
         let done = self.warps.iter().all(Warp::is_done);
-        if done && outcome.is_ok() {
-            outcome = m.finish_block().map_err(|(thread, pc)| {
-                let (warp, lane) = (thread / LANES as u32, thread % LANES as u32);
-                PlacedFault { fault: RawFault::new(FaultKind::UnfinishedCopy, lane), warp, pc }
-            });
-        }
-        swap(&mut m.shared, &mut self.shared);
-        swap(&mut m.here, &mut self.races);
-        outcome?;
+        outcome.and(self.leave_block(m, done))?;
         if done {
             return Ok(Progress::Done);
         }
         Ok(if progress == Progress::Going { Progress::Going } else { Progress::Stuck })
+    }
+
+    /// Gives one warp a turn, chosen at random.
+    pub(crate) fn turn(&mut self, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
+        let first = policy.below(self.warps.len());
+        let mut candidates = (first..self.warps.len()).chain(0..first);
+        let Some(warp) = candidates.find(|&warp| self.warps[warp].can_run()) else { return Ok(Progress::Stuck) };
+        self.enter_block(m);
+        let outcome = self.run_warp(warp, m, policy);
+        let done = self.warps.iter().all(Warp::is_done);
+        let left = self.leave_block(m, done);
+        let progress = outcome?;
+        left?;
+        if self.warps[warp].can_run() || self.warps.iter().any(Warp::can_run) {
+            return Ok(progress);
+        }
+        Ok(if done { Progress::Done } else { Progress::Stuck })
     }
 
     /// Points the machine at a path.
@@ -186,38 +232,51 @@ impl Block {
         m.exchange.step = Step::Both;
     }
 
-    /// Runs a warp until its turn is over.
-    fn run_warp(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<(), PlacedFault> {
+    /// Runs a warp until its turn is over: [`Progress::Going`] or [`Progress::Watching`].
+    fn run_warp(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
         swap(&mut m.local, &mut self.warps[index].local);
         let stop = self.run_paths(index, m, policy);
         swap(&mut m.local, &mut self.warps[index].local);
         stop
     }
 
-    fn run_paths(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<(), PlacedFault> {
+    fn run_paths(&mut self, index: usize, m: &mut Machine<'_>, policy: &mut Policy) -> Result<Progress, PlacedFault> {
+        let mut steps = policy.schedule.as_mut().map(Schedule::turn);
         loop {
             let Some(current) = self.choose(index, policy) else {
                 if !self.warps[index].is_done() && self.unblock(index, m)? {
                     continue;
                 }
-                return Ok(());
+                return Ok(Progress::Going);
             };
+            if steps == Some(0) {
+                return Ok(Progress::Going);
+            }
             self.enter(m, index, current);
             m.watching = false;
-            if let Some(random) = &mut policy.random
-                && !m.shared.transfers.is_empty()
+            if !m.shared.transfers.is_empty()
+                && let Some(mut random) = m.random.take()
             {
                 let pc = self.warps[index].paths[current].pc;
-                m.finish_some(random).map_err(|fault| PlacedFault { fault, warp: index as u32, pc })?;
+                let outcome = m.finish_some(&mut random);
+                m.random = Some(random);
+                outcome.map_err(|fault| PlacedFault { fault, warp: index as u32, pc })?;
             }
-            let turn = if self.warps[index].paths[current].watching { SHORT_TURN } else { TURN };
-            let backward = match &mut policy.random {
-                Some(random) => random.below(turn as usize) as u32,
-                None => turn,
-            };
-            let mut quota = Quota { instructions: policy.instructions, backward };
+            let Path { pc, watching, backward: left, .. } = self.warps[index].paths[current];
+            let turn = if watching { SHORT_TURN } else { TURN };
+            let mut quota = Quota { instructions: policy.instructions, backward: turn, steps: 0 };
             // SAFETY: the machine points at this path, whose instruction belongs to the function of its frame.
-            let (flow, pc) = unsafe { m.run(self.warps[index].paths[current].pc, &mut quota) };
+            let (flow, pc) = unsafe {
+                match &mut steps {
+                    None => m.run::<false>(pc, &mut quota),
+                    Some(steps) => {
+                        (quota.backward, quota.steps) = (left, *steps);
+                        let stop = m.run::<true>(pc, &mut quota);
+                        *steps = quota.steps;
+                        stop
+                    }
+                }
+            };
             policy.instructions = quota.instructions;
             let placed = |fault| PlacedFault { fault, warp: index as u32, pc };
             if policy.instructions == 0 && flow != Flow::Fault {
@@ -235,9 +294,7 @@ impl Block {
                     let ins = &m.code.ins[pc as usize];
                     let (target, meet) = (ins.extra as u32, (ins.extra >> 32) as u32);
                     let mut groups = [(target, m.taken), (pc + 1, m.mask & !m.taken)];
-                    if let Some(random) = &mut policy.random {
-                        random.shuffle(&mut groups);
-                    }
+                    policy.shuffle(&mut groups);
                     warp.part(current, meet, &groups);
                 }
                 Flow::Switch => {
@@ -251,9 +308,7 @@ impl Block {
                         }
                     }
                     groups.reverse();
-                    if let Some(random) = &mut policy.random {
-                        random.shuffle(&mut groups);
-                    }
+                    policy.shuffle(&mut groups);
                     warp.part(current, meet, &groups);
                 }
                 Flow::Meet => warp.park(current),
@@ -280,8 +335,10 @@ impl Block {
                 Flow::Yield => {
                     let path = &mut warp.paths[current];
                     path.pc = pc.wrapping_add(1);
-                    path.watching = m.watching;
-                    path.spent += if m.watching { IMPATIENCE } else { 1 };
+                    path.watching = m.watching | std::mem::take(&mut path.looked);
+                    path.backward = if path.watching { SHORT_TURN } else { TURN };
+                    path.spent += if path.watching { IMPATIENCE } else { 1 };
+                    let progress = if path.watching { Progress::Watching } else { Progress::Going };
                     if path.spent >= PATIENCE && warp.has_parked() {
                         warp.paths[current].spent = 0;
                         warp.release_parked();
@@ -290,7 +347,14 @@ impl Block {
                         let path = warp.paths.remove(current);
                         warp.paths.insert(0, path);
                     }
-                    return Ok(());
+                    return Ok(progress);
+                }
+                Flow::Pause => {
+                    let path = &mut warp.paths[current];
+                    path.pc = pc;
+                    path.backward = quota.backward;
+                    path.looked |= m.watching;
+                    return Ok(Progress::Going);
                 }
                 Flow::Fault => {
                     let fault = m.fault.take();
@@ -303,14 +367,12 @@ impl Block {
     /// The path to run: the one that was added last, or any.
     fn choose(&self, index: usize, policy: &mut Policy) -> Option<usize> {
         let paths = &self.warps[index].paths;
-        match &mut policy.random {
-            None => paths.iter().rposition(|path| path.wait == Wait::Ready),
-            Some(random) => {
-                let ready = paths.iter().filter(|path| path.wait == Wait::Ready).count();
-                let chosen = if ready == 0 { return None } else { random.below(ready) };
-                (0..paths.len()).filter(|&path| paths[path].wait == Wait::Ready).nth(chosen)
-            }
+        let mut ready = (0..paths.len()).rev().filter(|&path| paths[path].wait == Wait::Ready);
+        if policy.schedule.is_none() || paths.len() == 1 {
+            return ready.next();
         }
+        let count = ready.clone().count();
+        if count == 0 { None } else { ready.nth(policy.below(count)) }
     }
 
     /// Called when no path of a warp can run. Whether one can now.

@@ -4,6 +4,7 @@ use crate::code::Code;
 use crate::exec::control::NOWHERE;
 use crate::exec::local::Local;
 use crate::rows::Line;
+use crate::sched::block::TURN;
 
 /// A function that has been called and has not returned: what to restore when it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,17 @@ pub(crate) struct Path {
     pub(crate) spent: u32,
     /// It seems to wait for others: in its last turn it looked at memory that they may change.
     pub(crate) watching: bool,
+    /// Where a turn can end at any instruction, this is what was left and what was seen of it when it was cut short:
+    /// backward branches, and whether the path has looked at memory that others may change.
+    pub(crate) backward: u32,
+    pub(crate) looked: bool,
+}
+
+impl Path {
+    /// A path that can run, and has not yet.
+    fn new(pc: u32, mask: u32, join: u32, context: Context) -> Path {
+        Path { pc, mask, join, context, wait: Wait::Ready, spent: 0, watching: false, backward: TURN, looked: false }
+    }
 }
 
 /// A place where lanes that parted meet again.
@@ -106,15 +118,7 @@ impl Warp {
         self.local.reset();
         self.joins.clear();
         self.paths.clear();
-        self.paths.push(Path {
-            pc: entry,
-            mask: self.started,
-            join: NOWHERE,
-            context: Context::default(),
-            wait: Wait::Ready,
-            spent: 0,
-            watching: false,
-        });
+        self.paths.push(Path::new(entry, self.started, NOWHERE, Context::default()));
     }
 
     /// The instruction at which lanes with this join are parked.
@@ -141,15 +145,7 @@ impl Warp {
             if pc == meet && join != NOWHERE {
                 self.arrive(join, mask);
             } else {
-                self.paths.push(Path {
-                    pc,
-                    mask,
-                    join,
-                    context: path.context.clone(),
-                    wait: Wait::Ready,
-                    spent: 0,
-                    watching: false,
-                });
+                self.paths.push(Path::new(pc, mask, join, path.context.clone()));
             }
         }
     }
@@ -193,7 +189,7 @@ impl Warp {
         join.expected &= !mask;
         if mask != 0 {
             let (pc, outer, context) = (join.pc, join.outer, join.context.clone());
-            self.paths.push(Path { pc, mask, join: outer, context, wait: Wait::Ready, spent: 0, watching: false });
+            self.paths.push(Path::new(pc, mask, outer, context));
         }
     }
 
@@ -244,6 +240,11 @@ impl Warp {
             }
             index += 1;
         }
+    }
+
+    /// Whether a path can go on.
+    pub(crate) fn can_run(&self) -> bool {
+        self.paths.iter().any(|path| path.wait == Wait::Ready)
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ptx_sim::ast::SourceLocation;
 use ptx_sim::ptx::Module;
-use ptx_sim::{Checks, Config, Counters, Fault, FaultKind, FaultSite, Launch, Simulator};
+use ptx_sim::schedules::Seeds;
+use ptx_sim::{Checks, Config, Counters, Fault, FaultKind, FaultSite, Launch};
 
 use crate::common::{Device, Params, Plain};
 
@@ -213,11 +214,6 @@ fn sites(fault: &Fault) -> Vec<Option<&FaultSite>> {
     }
 }
 
-/// The order without a seed, and as many seeds.
-fn orders(seeds: u64) -> impl Iterator<Item = Option<u64>> {
-    std::iter::once(None).chain((0..seeds).map(Some))
-}
-
 /// Runs all kernels of a source. `setup` prepares one launch.
 pub(crate) fn check(source: Source, setup: impl Fn(&mut Device) -> Case) {
     let functions = functions(source.cuda);
@@ -252,33 +248,30 @@ impl Trial<'_> {
     fn run(&self, kernel: &str, seed: Option<u64>) -> (Device, Case, Result<Counters, Fault>) {
         let mut config = Config { seed, checks: Checks::ALL, ..Config::default() };
         config.budget = self.source.budget.unwrap_or(config.budget);
-        let mut simulator = Simulator::new(config);
-        let program = simulator.load(self.module.clone()).unwrap();
-        let mut device = Device { simulator, program };
+        let mut device = Device::loaded(config, self.module.clone()).unwrap();
         let case = (self.setup)(&mut device);
         let outcome = device.try_launch(kernel, case.launch, case.params.clone());
         (device, case, outcome)
     }
 
     fn check_sound(&self, kernel: &str) {
-        let seeds =
-            std::env::var("PTX_SIM_SEEDS").map_or(SEEDS_OF_SOUND, |text| text.parse().expect("a number of seeds"));
-        for seed in orders(seeds) {
+        let seeds = Seeds::from_environment(SEEDS_OF_SOUND).unwrap_or_else(|error| panic!("{error}"));
+        let outcome = seeds.try_each(|seed| {
             let (device, case, outcome) = self.run(kernel, seed);
-            if let Err(fault) = outcome {
-                panic!("sound, but reported with seed {seed:?}: {fault}");
-            }
+            outcome?;
             assert!(!case.results.is_empty(), "nothing tells whether {kernel} is right");
             println!("{kernel}, seed {seed:?}: silent");
             case.results.iter().for_each(|test| test(&device));
-        }
+            Ok::<(), Fault>(())
+        });
+        outcome.unwrap_or_else(|failed| panic!("{kernel} is sound, but reported: {failed}"));
     }
 
     fn check_broken(&self, kernel: &str, marks: &BTreeMap<u32, &Mark>) {
         let file = self.source.file;
         let mut reported = BTreeSet::new();
         let (mut runs, mut caught, mut example) = (0, 0, String::new());
-        for seed in orders(SEEDS_OF_BROKEN) {
+        for seed in Seeds::first(SEEDS_OF_BROKEN).iter() {
             runs += 1;
             let (.., outcome) = self.run(kernel, seed);
             let Err(fault) = outcome else { continue };

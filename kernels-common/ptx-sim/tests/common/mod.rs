@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ptx_sim::ptx::Module;
-use ptx_sim::{Config, Counters, Fault, Kernel, Launch, Program, Simulator};
+use ptx_sim::{Config, Counters, Fault, Kernel, Launch, LoadError, Program, Simulator};
 
 /// Kernels compiled by nvcc from `ptx/kernels.cu`.
 pub const KERNELS: &str = include_str!("../ptx/kernels.ptx");
@@ -13,6 +13,8 @@ pub const KERNELS: &str = include_str!("../ptx/kernels.ptx");
 pub struct Device {
     pub simulator: Simulator,
     pub program: Program,
+    /// Of all launches that met no fault.
+    pub counters: Counters,
 }
 
 /// Bytes of plain values.
@@ -73,9 +75,13 @@ impl Device {
 
     pub fn with(config: Config, ptx: &str) -> Device {
         let module = Module::parse("test.ptx", ptx).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+        Device::loaded(config, Arc::new(module)).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub fn loaded(config: Config, module: Arc<Module>) -> Result<Device, LoadError> {
         let mut simulator = Simulator::new(config);
-        let program = simulator.load(Arc::new(module)).unwrap();
-        Device { simulator, program }
+        let program = simulator.load(module)?;
+        Ok(Device { simulator, program, counters: Counters::default() })
     }
 
     pub fn kernel(&self, name: &str) -> Arc<Kernel> {
@@ -101,7 +107,9 @@ impl Device {
 
     pub fn try_launch(&mut self, name: &str, launch: Launch, params: Params) -> Result<Counters, Fault> {
         let kernel = self.kernel(name);
-        self.simulator.launch(&kernel, &launch, &params.0)
+        let counters = self.simulator.launch(&kernel, &launch, &params.0)?;
+        self.counters += counters;
+        Ok(counters)
     }
 
     pub fn launch(&mut self, name: &str, launch: Launch, params: Params) -> Counters {

@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use common::{Device, Random, launch};
 use ptx_sim::ptx::Module;
-use ptx_sim::{Checks, Config, Launch, Simulator};
+use ptx_sim::schedules::Seeds;
+use ptx_sim::{Checks, Config, Launch, LoadError};
 
-/// Orders in which every kernel runs.
+/// Schedules that every kernel runs under, unless `PTX_SIM_SEEDS` says otherwise.
 const SEEDS: u64 = 16;
 
 /// The PTX of the source `$name.cu`: its name, and the text for each compute capability.
@@ -35,18 +36,7 @@ macro_rules! ptx {
 }
 use ptx;
 
-/// Says which run a failed assertion belongs to.
-struct Run<'a>(&'a str, u64);
-
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("in {} with seed {}", self.0, self.1);
-        }
-    }
-}
-
-/// Runs `test` on each PTX under every seed, with all checks.
+/// Runs `test` on each PTX under every schedule, and on several threads of the host, with all checks.
 fn every(ptx: [(&'static str, &'static str); 2], test: impl Fn(&mut Device)) {
     every_run(ptx, &test);
 }
@@ -55,15 +45,26 @@ fn every(ptx: [(&'static str, &'static str); 2], test: impl Fn(&mut Device)) {
 fn every_run(ptx: [(&'static str, &'static str); 2], test: &dyn Fn(&mut Device)) {
     for (name, text) in ptx {
         let module = Arc::new(Module::parse(name, text).unwrap());
-        for seed in 0..SEEDS {
-            let _run = Run(name, seed);
-            // Results do not depend on the processor's instructions: half of the runs go without.
-            let portable = seed % 2 == 1;
-            let config = Config { seed: Some(seed), checks: Checks::ALL, portable, ..Config::default() };
-            let mut simulator = Simulator::new(config);
-            let program = simulator.load(module.clone()).unwrap();
-            test(&mut Device { simulator, program });
-        }
+        let outcome = Seeds::from_environment(SEEDS).unwrap().try_each_named(
+            |seed| format!("in {name}, {}", Seeds::repeat(seed)),
+            |seed| {
+                // Results do not depend on the processor's instructions: half of the runs go without.
+                let portable = seed.is_some_and(|seed| seed % 2 == 1);
+                let config = Config { seed, checks: Checks::ALL, portable, ..Config::default() };
+                test(&mut Device::loaded(config, module.clone())?);
+                Ok::<(), LoadError>(())
+            },
+        );
+        outcome.unwrap_or_else(|failure| panic!("{failure}"));
+        let counted = [1, 4].map(|threads| {
+            let mut config = Config { threads, checks: Checks::ALL, ..Config::default() };
+            // The search for races takes one thread.
+            config.checks.races = false;
+            let mut device = Device::loaded(config, module.clone()).unwrap();
+            test(&mut device);
+            device.counters
+        });
+        assert_eq!(counted[0], counted[1], "{name}, one thread of the host and four");
     }
 }
 

@@ -54,9 +54,7 @@ fn every(ptx: &[(&'static str, &'static str)], test: &dyn Fn(&mut Device, (u32, 
             let _run = Run(name, seed);
             // Results do not depend on the processor's instructions: half of the runs go without.
             let config = Config { seed, checks: Checks::ALL, portable: order % 2 == 1, ..Config::default() };
-            let mut simulator = Simulator::new(config);
-            let program = simulator.load(module.clone()).unwrap();
-            test(&mut Device { simulator, program }, capability);
+            test(&mut Device::loaded(config, module.clone()).unwrap(), capability);
         }
     }
 }
