@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use common::{Device, Random};
 use ptx_sim::ptx::Module;
-use ptx_sim::{Checks, Config, Simulator};
+use ptx_sim::{Checks, Config};
 
 /// Orders in which every kernel runs: the plain one, and shuffled ones.
 const ORDERS: u64 = 8;
