@@ -14,7 +14,9 @@ const SEEDS: u64 = 64;
 /// its block, `%r1` the block's in the grid, and lane 0 of each warp alone runs if `leaders`.
 fn run(seed: Option<u64>, shape: Launch, words: usize, body: &str) -> Result<(Vec<u32>, Counters), Fault> {
     let body = format!("mov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\nld.param.u64 %rd0, [x];\n{body}");
-    let config = Config { seed, checks: Checks::ALL, ..Config::default() };
+    let mut config = Config { seed, checks: Checks::ALL, ..Config::default() };
+    // What these kernels show is what races come to.
+    config.checks.races = false;
     let mut device = Device::with(config, &kernel("test", ".param .u64 x", &body));
     let x = device.upload(&vec![0u32; words]);
     let counters = device.try_launch("test", shape, Params::new().add(x))?;

@@ -79,6 +79,7 @@ impl<C: Collective> Run for Together<C> {
                     C::count(m);
                     m.exchange.present = m.mask;
                     C::contribute(m, ins);
+                    m.share_acquired();
                     C::take(m, ins, members)
                 }
                 Step::Contribute => {
@@ -88,6 +89,7 @@ impl<C: Collective> Run for Together<C> {
                 }
                 Step::Take => {
                     C::count(m);
+                    m.share_acquired();
                     C::take(m, ins, members)
                 }
             }
@@ -127,6 +129,7 @@ unsafe fn by_members<C: Collective>(m: &mut Machine<'_>, ins: &Ins, row: [u32; L
         // SAFETY: the caller's promise.
         flow = unsafe {
             C::contribute(m, ins);
+            m.share_acquired();
             C::take(m, ins, members)
         };
         if flow == Flow::Fault {
@@ -138,6 +141,14 @@ unsafe fn by_members<C: Collective>(m: &mut Machine<'_>, ins: &Ins, row: [u32; L
 }
 
 impl Machine<'_> {
+    /// Passes on what the lanes that have contributed have acquired from other warps.
+    #[inline(always)]
+    fn share_acquired(&mut self) {
+        if self.checks.races {
+            self.here.threads.share_acquired(self.warp, self.exchange.present);
+        }
+    }
+
     /// The member masks of the collective operation `ins`; those of lanes that are not active mean nothing.
     ///
     /// # Safety

@@ -315,7 +315,8 @@ impl Lower<'_> {
             return Err("the number of operands is wrong".into());
         }
         if ty == Type::B128 {
-            return self.atomic_128(name, space, result, address, [b, c.unwrap_or(b)]);
+            let how = Addressing { strength, acquires, releases, ..how };
+            return self.atomic_128(name, (space, how), result, address, [b, c.unwrap_or(b)]);
         }
         let update = update(name, ty).ok_or("this operation is not supported for this type")?;
         if matches!(space, Space::Local | Space::Param) {
@@ -407,7 +408,7 @@ impl Lower<'_> {
     fn atomic_128(
         &mut self,
         name: &str,
-        space: Space,
+        (space, order): (Space, Addressing),
         result: Option<&Operand>,
         address: &Operand,
         [b, c]: [&Operand; 2],
@@ -416,6 +417,8 @@ impl Lower<'_> {
             return Err("this operation is not supported for this type".into());
         }
         let (row, how) = self.address(address, space)?;
+        let Addressing { strength, acquires, releases, .. } = order;
+        let how = Addressing { strength, acquires, releases, ..how };
         let (b, c) = (self.halves(b)?[0], self.halves(c)?[0]);
         let d = match result {
             Some(Operand::Sink) | None => None,

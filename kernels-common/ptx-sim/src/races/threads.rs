@@ -51,6 +51,15 @@ impl PerLane {
         }
     }
 
+    /// Gives each lane of `mask` what any of them has.
+    fn share(&mut self, mask: u32) {
+        if self.each.is_some() {
+            let mut sum = None;
+            self.gather(mask, &mut sum);
+            lanes(mask).for_each(|lane| self.join_lane(lane, sum.as_ref()));
+        }
+    }
+
     /// Adds what the lanes of `mask` have to `sum`.
     fn gather(&self, mask: u32, sum: &mut Option<Clock>) {
         match &self.each {
@@ -107,6 +116,8 @@ pub(crate) struct Threads {
     warps: Vec<Warp>,
     /// What threads released that arrived at a barrier without waiting, by its number.
     signals: Vec<(usize, Parcel)>,
+    /// What all of them released at the last barrier that is passed in two steps.
+    passed: Option<Parcel>,
 }
 
 /// What passes from thread to thread at a barrier.
@@ -129,6 +140,7 @@ impl Threads {
             warp.floor = floor;
         }
         self.signals.clear();
+        self.passed = None;
     }
 
     /// Up to when every lane of a warp knows the others.
@@ -315,6 +327,32 @@ impl Threads {
             self.unpack(&masks, &parcel, live & !members == 0);
         }
         races.advance();
+    }
+
+    /// The lanes of `members` exchange values. That orders none of their own accesses, as a barrier would; but what one
+    /// of them has acquired or read is known to all, so that one lane can wait for other warps and tell its own.
+    #[inline]
+    pub(crate) fn share_acquired(&mut self, warp: u32, members: u32) {
+        if let Some(extra) = &mut self.warps[warp as usize].extra {
+            extra.acquired.share(members);
+            extra.pending.iter_mut().for_each(|pending| pending.share(members));
+        }
+    }
+
+    /// All threads have arrived, without waiting, at the block barrier `number`, which some may be waiting at.
+    pub(crate) fn pass(&mut self, number: usize) {
+        if let Some(signal) = self.signals.iter().position(|signal| signal.0 == number) {
+            self.passed = Some(self.signals.swap_remove(signal).1);
+        }
+    }
+
+    /// Lanes of a warp have waited at the barrier that was [passed](Self::pass) last.
+    pub(crate) fn waited(&mut self, warp: u32, mask: u32) {
+        if let Some(parcel) = self.passed.clone() {
+            let mut masks = [0; LANES];
+            masks[warp as usize] = mask;
+            self.unpack(&masks, &parcel, false);
+        }
     }
 
     /// Lanes of a warp arrive at a block barrier and do not wait.

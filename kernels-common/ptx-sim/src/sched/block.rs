@@ -509,6 +509,9 @@ impl Block {
             // The barrier of those who have arrived and are not there any more is complete.
             if barrier.arrived[index] & path.mask == 0 {
                 path.pc += 1;
+                if m.checks.races {
+                    m.here.threads.waited(index as u32, m.mask);
+                }
             } else {
                 path.wait = Wait::Barrier(number);
             }
@@ -547,7 +550,15 @@ impl Block {
             self.check_barrier(number, m)?;
             if m.checks.races {
                 let (waiting, live) = self.at_barrier(number);
-                m.here.threads.block_barrier(&mut m.races, number, &waiting, &live);
+                let threads = &mut m.here.threads;
+                if number == CLUSTER_BARRIER {
+                    threads.pass(number);
+                    for (warp, &mask) in waiting.iter().enumerate().filter(|&(_, &mask)| mask != 0) {
+                        threads.waited(warp as u32, mask);
+                    }
+                } else {
+                    threads.block_barrier(&mut m.races, number, &waiting, &live);
+                }
             }
             let Barrier { set, asked, .. } = self.barriers[number];
             self.barriers[number].clear();

@@ -39,7 +39,7 @@ extern "C" __global__ void orders(int *x, double *y, int *seen) {
         }
     }
     d.fetch_add(0.5);
-    cuda::atomic_ref<int, cuda::thread_scope_block>(*seen).fetch_max(threadIdx.x, cuda::memory_order_relaxed);
+    cuda::atomic_ref<int, cuda::thread_scope_block>(seen[blockIdx.x]).fetch_max(threadIdx.x, cuda::memory_order_relaxed);
 }
 
 #if __CUDA_ARCH__ >= 900
