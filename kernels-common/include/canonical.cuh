@@ -26,6 +26,7 @@
 #include "arithmetic.cuh"
 #include "block.cuh"
 #include "convert.cuh"
+#include "dependency.cuh"
 #include "types.cuh"
 #include "warp.cuh"
 
@@ -72,7 +73,7 @@ __device__ inline void take_virtual_block(Terms terms, u32 elements, typename Te
     }
     // If the last packet of the slice lacks lanes, the thread whose turn it is takes those there are. The packet lies
     // where the whole ones end, which the thread has passed or just reached.
-    if (left % STEP == 0) {
+    if (elements % Terms::LANES != 0 && left % STEP == 0) {
         terms.advance(left);
 #pragma unroll
         for (u32 lane = 0; lane < Terms::LANES; ++lane) {
@@ -96,28 +97,31 @@ __device__ inline S combine_lanes(S (&sums)[LANES]) {
     return sums[0];
 }
 
-// How many virtual blocks n elements have. No elements are one empty virtual block, whose value is the identity.
-__device__ inline u64 count_virtual_blocks(u64 n, u32 log2_v) {
-    return n == 0 ? 1 : ((n - 1) >> log2_v) + 1;
-}
-
 // Reduces the virtual blocks b, b + gridDim.x, ... of this block b to partials[b], partials[b + gridDim.x], ...; if
-// there is but one virtual block, it is the result and goes to *out. `terms` points at the first packet of the slice.
-// Thread 0 does the writing.
+// there is but one virtual block, it is the result and goes to *out. There are `blocks` virtual blocks, at least one
+// (that of no elements is empty, and its value the identity), and no more blocks in the grid. `terms` points at the
+// first packet of the slice. Thread 0 does the writing.
+//
+// Numbers of virtual blocks, and of elements in one, have 32 bits: the fewest instructions before the first load.
 template <class Op, class Terms, class R>
-__device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, typename Terms::Sum* partials, R* out) {
+__device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, u32 blocks, typename Terms::Sum* partials,
+                                             R* out) {
     using S = typename Terms::Sum;
     // Two sets in turn, so that one barrier per virtual block is enough: whoever fills a set again has passed the
     // barrier that follows its last use.
     __shared__ S warp_values[2][CANONICAL_THREADS / WARP];
-    u32 turn = 0;
-    u64 v = 1ull << log2_v;
-    u64 blocks = count_virtual_blocks(n, log2_v);
-    terms.advance((static_cast<u64>(blockIdx.x) << log2_v) / Terms::LANES + threadIdx.x);
-    for (u64 block = blockIdx.x; block < blocks; block += gridDim.x) {
-        u64 left = n - (block << log2_v);
+    wait_for_previous_launch();
+    u32 block = blockIdx.x;
+    terms.advance((static_cast<u64>(block) << log2_v) / Terms::LANES + threadIdx.x);
+    for (u32 turn = 0;; turn ^= 1) {
+        u32 left = blocks - block;
+        // All but the last are whole. What the last has fits 32 bits, so that the difference may be taken in 32 bits.
+        u32 elements = left == 1 ? static_cast<u32>(n) - (block << log2_v) : 1u << log2_v;
         S sums[Terms::LANES];
-        take_virtual_block<Op>(terms, static_cast<u32>(left < v ? left : v), sums);
+        take_virtual_block<Op>(terms, elements, sums);
+        if (left <= gridDim.x) {
+            allow_next_launch();
+        }
         S value = block_tree<Op, CANONICAL_THREADS>(combine_lanes<Op>(sums), warp_values[turn]);
         if (threadIdx.x == 0) {
             if (blocks == 1) {
@@ -126,7 +130,10 @@ __device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, typ
                 partials[block] = value;
             }
         }
-        turn ^= 1;
+        if (left <= gridDim.x) {
+            return;
+        }
+        block += gridDim.x;
         terms.advance((static_cast<u64>(gridDim.x) << log2_v) / Terms::LANES);
     }
 }

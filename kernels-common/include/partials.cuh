@@ -13,11 +13,11 @@
 constexpr u32 RUN = 8;
 constexpr u32 CHUNK = RUN * CANONICAL_THREADS;
 
-// The adjacent tree over the `count` <= CHUNK values at `partials`; the result is in thread 0. Absent ones are neutral
-// values. Reads through the second level cache, because other blocks, or this one a pass earlier, wrote them; and in
-// whole runs: there has to be memory up to the next multiple of RUN.
+// The adjacent tree over the `count` values at `partials` that the calling threads' runs hold, for each warp by itself;
+// the result is in lane 0. Absent ones are neutral values. Reads through the second level cache, because other blocks,
+// or this one a pass earlier, wrote them; and in whole runs: there has to be memory up to the next multiple of RUN.
 template <class Op, class S>
-__device__ inline S combine_chunk(const S* partials, u32 count, S (&warp_values)[CANONICAL_THREADS / WARP]) {
+__device__ inline S combine_runs(const S* partials, u32 count) {
     using Vector = typename Carrier<S>::type;
     u32 first = threadIdx.x * RUN;
     const Vector* from = reinterpret_cast<const Vector*>(partials + (first < count ? first : 0));
@@ -30,14 +30,13 @@ __device__ inline S combine_chunk(const S* partials, u32 count, S (&warp_values)
             run[i + lane] = first + i + lane < count ? packet.lane[lane] : Op::template neutral<S>();
         }
     }
-#pragma unroll
-    for (u32 stride = 1; stride < RUN; stride *= 2) {
-#pragma unroll
-        for (u32 i = 0; i < RUN; i += 2 * stride) {
-            run[i] = Op::combine(run[i], run[i + stride]);
-        }
-    }
-    S value = warp_adjacent_tree<Op>(run[0]);
+    return warp_adjacent_tree<Op>(combine_lanes<Op>(run));
+}
+
+// The same for all threads of a block, with `count` <= CHUNK; the result is in thread 0.
+template <class Op, class S>
+__device__ inline S combine_chunk(const S* partials, u32 count, S (&warp_values)[CANONICAL_THREADS / WARP]) {
+    S value = combine_runs<Op>(partials, count);
     if (lane_number() == 0) {
         warp_values[warp_number()] = value;
     }
@@ -51,14 +50,13 @@ __device__ inline S combine_chunk(const S* partials, u32 count, S (&warp_values)
 
 // Combines any number of partials with the threads of one block, in place; the result is in thread 0.
 template <class Op, class S>
-__device__ inline S combine_partials(S* partials, u64 count) {
+__device__ inline S combine_partials(S* partials, u32 count) {
     __shared__ S warp_values[CANONICAL_THREADS / WARP];
     for (;;) {
-        u64 chunks = (count + CHUNK - 1) / CHUNK;
-        for (u64 chunk = 0; chunk < chunks; ++chunk) {
-            u64 left = count - chunk * CHUNK;
-            u32 here = left < CHUNK ? static_cast<u32>(left) : CHUNK;
-            S value = combine_chunk<Op>(partials + chunk * CHUNK, here, warp_values);
+        u32 chunks = (count - 1) / CHUNK + 1;
+        for (u32 chunk = 0; chunk < chunks; ++chunk) {
+            u32 here = min(count - chunk * CHUNK, CHUNK);
+            S value = combine_chunk<Op>(partials + static_cast<u64>(chunk) * CHUNK, here, warp_values);
             if (chunks == 1) {
                 return value;
             }
@@ -72,23 +70,41 @@ __device__ inline S combine_partials(S* partials, u64 count) {
     }
 }
 
-// Whether this block is the last of the grid to arrive here. What thread 0 of every block wrote before, the last block
-// may read after. The counter has to be 0 before the launch, and is 0 again after it.
-__device__ inline bool is_last_block(u32* counter) {
-    __shared__ u32 arrived_before;
-    if (threadIdx.x == 0) {
-        __threadfence(); // Publishes this block's partials before the counter says so.
-        arrived_before = atomicInc(counter, gridDim.x - 1);
-        __threadfence(); // Nothing that follows is read before the counter said so.
-    }
-    __syncthreads();
-    return arrived_before == gridDim.x - 1;
+// Counts the calling thread's block as finished: whether it is the last of the grid. What the threads that call this,
+// or that they have met at a barrier, wrote before, the one in the last block may read after. The counter has to be 0
+// before the launch, and is 0 again after it.
+__device__ inline bool arrive_last(u32* counter) {
+    // One instruction that releases what came before and acquires what others released.
+    u32 before;
+    asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(gridDim.x - 1) : "memory");
+    return before == gridDim.x - 1;
 }
 
-// The end of a reduction in one launch: the last block to arrive combines all partials and stores the result.
+// The end of a reduction in one launch: the last block to arrive combines all partials, which the threads 0 have
+// written, and stores the result.
 template <class Op, class S, class R>
-__device__ inline void finish_in_last_block(S* partials, u64 count, u32* counter, R* out) {
-    if (is_last_block(counter)) {
+__device__ inline void finish_in_last_block(S* partials, u32 count, u32* counter, R* out) {
+    // Partials that one warp can hold are combined by one warp: the others need not wait for it, nor it for them.
+    if (count <= WARP * RUN) {
+        if (warp_number() == 0) {
+            bool last = lane_number() == 0 && arrive_last(counter);
+            last = __shfl_sync(0xffffffff, last, 0);
+            __syncwarp(); // What lane 0 may read, all may.
+            if (last) {
+                S value = combine_runs<Op>(partials, count);
+                if (lane_number() == 0) {
+                    store_result(out, value);
+                }
+            }
+        }
+        return;
+    }
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        last = arrive_last(counter);
+    }
+    __syncthreads();
+    if (last) {
         S value = combine_partials<Op>(partials, count);
         if (threadIdx.x == 0) {
             store_result(out, value);

@@ -19,6 +19,8 @@ pub struct LaunchConfig {
     pub shared_bytes: u32,
     /// All blocks are resident at once, so that they can wait for each other.
     pub cooperative: bool,
+    /// The launch may begin while the one before it on its stream ends: see [`overlapping`](Self::overlapping).
+    pub overlapping: bool,
 }
 
 impl LaunchConfig {
@@ -26,17 +28,19 @@ impl LaunchConfig {
     pub const MAX_GRID_X: u64 = (1 << 31) - 1;
     /// Most blocks along y and z.
     pub const MAX_GRID_YZ: u64 = 65_535;
+    /// The least compute capability of device and PTX for launches that overlap.
+    pub(crate) const OVERLAPPING_TARGET: (u32, u32) = (9, 0);
 
     /// `grid` blocks of `block` threads, in one dimension.
     #[must_use]
     pub const fn linear(grid: u32, block: u32) -> Self {
-        Self { grid: [grid, 1, 1], block: [block, 1, 1], shared_bytes: 0, cooperative: false }
+        Self { grid: [grid, 1, 1], block: [block, 1, 1], shared_bytes: 0, cooperative: false, overlapping: false }
     }
 
     /// The given shape, in three dimensions.
     #[must_use]
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Self { grid, block, shared_bytes: 0, cooperative: false }
+        Self { grid, block, shared_bytes: 0, cooperative: false, overlapping: false }
     }
 
     /// As many blocks of `block` threads, in one dimension, as `items` need at one item a thread. No items, no blocks.
@@ -102,6 +106,18 @@ impl LaunchConfig {
     #[must_use]
     pub const fn cooperative(mut self) -> Self {
         self.cooperative = true;
+        self
+    }
+
+    /// Lets the launch begin while the one before it on its stream ends (programmatic dependent launch), which hides
+    /// most of what a launch costs. Has an effect on GPUs of compute capability 9.0 and later, with a driver for CUDA
+    /// 12.3 or later, if the kernel's PTX is for 9.0 or later, and not on a cooperative launch.
+    ///
+    /// Such a kernel has to wait for the launches before it (`wait_for_previous_launch` of `dependency.cuh`, which is
+    /// `griddepcontrol.wait`) before it touches memory.
+    #[must_use]
+    pub const fn overlapping(mut self) -> Self {
+        self.overlapping = true;
         self
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct LoadedModule {
     backend: Arc<dyn Backend>,
     raw: RawModule,
     kernels: Vec<LoadedKernel>,
+    /// The compute capability that its PTX is for.
+    target: (u32, u32),
 }
 
 #[derive(Debug)]
@@ -37,8 +39,9 @@ impl LoadedModule {
             .map(|&kernel| outline.kernel(kernel).cloned().ok_or_else(|| unknown_kernel(kernel, &outline)))
             .collect::<Result<Vec<_>>>()?;
         check_target(&outline, backend.properties())?;
+        let target = outline.target().capability;
         let raw = backend.load(name, &outline.select(kernels)?)?;
-        let mut module = Self { backend: Arc::clone(backend), raw, kernels: Vec::with_capacity(kernels.len()) };
+        let mut module = Self { backend: Arc::clone(backend), raw, kernels: Vec::with_capacity(kernels.len()), target };
         for signature in signatures {
             let (raw, limits) = backend.kernel(module.raw, &signature.name)?;
             module.kernels.push(LoadedKernel { raw, limits, signature });
@@ -199,7 +202,9 @@ impl Kernel {
     ///
     /// # Safety
     /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that
-    /// are [`SliceMut`](crate::memory::SliceMut), and ends.
+    /// are [`SliceMut`](crate::memory::SliceMut), and ends. If the launch is
+    /// [`overlapping`](LaunchConfig::overlapping) and its PTX is for compute capability 9.0 or later, it touches no
+    /// memory before it has waited for the launches before it.
     #[inline]
     pub unsafe fn launch(&self, config: LaunchConfig, arguments: impl Arguments) -> Result<()> {
         let arguments = arguments.to_arguments(self)?;
@@ -208,13 +213,15 @@ impl Kernel {
     }
 
     /// The part of [`Kernel::launch`] that is the same for all types of arguments.
-    unsafe fn launch_with(&self, config: LaunchConfig, arguments: &[Argument]) -> Result<()> {
+    unsafe fn launch_with(&self, mut config: LaunchConfig, arguments: &[Argument]) -> Result<()> {
         let kernel = self.loaded();
         check_arguments(&kernel.signature, arguments)?;
         if config.blocks() == 0 {
             return Ok(());
         }
         self.check(&config)?;
+        // PTX for earlier targets cannot wait.
+        config.overlapping &= self.module.target >= LaunchConfig::OVERLAPPING_TARGET;
         // SAFETY: arguments and shape were checked; the caller answers for what the kernel does.
         self.stream.submit(|backend, raw| unsafe { backend.launch(raw, kernel.raw, &config, arguments) })
     }

@@ -32,15 +32,16 @@ const SMALLEST: u64 = THREADS * PACKET;
 
 /// The largest virtual block in bytes. A kernel streams through that much at the speed of the memory; the tree at its
 /// end, and its value, which the last block has to pick up, cost next to nothing.
-const LARGEST: u64 = 256 << 10;
+const LARGEST: u64 = 512 << 10;
 
 /// The largest slice in bytes that is one virtual block. One block gets through it by itself sooner than several blocks
 /// write partials, meet at a counter and have one of them read the partials back.
 const ALONE: u64 = 128 << 10;
 
-/// The most virtual blocks there are while a virtual block is smaller than the largest. Enough to give each
-/// multiprocessor of a large GPU its share, and few enough that their queueing at one counter takes no time.
-const ENOUGH: u64 = 256;
+/// The binary logarithm of a virtual block in bytes is half of this plus that of the slice: blocks and their size grow
+/// alike with the slice. Few blocks mean that few queue at the counter and are read back by the last; small ones mean
+/// that each is done soon. From a quarter of a mebibyte to 64 there are 16 to 256 blocks.
+const BALANCE: u32 = 10;
 
 /// The lanes of a packet: how many elements of type `T` fit in 16 bytes.
 #[must_use]
@@ -53,20 +54,29 @@ pub const fn lanes<T: Element>() -> u64 {
 /// | the slice has up to | virtual blocks | of |
 /// |---|---|---|
 /// | 128 KiB | 1 | the least power of two that holds it, but at least 8 KiB |
-/// | 2 MiB | 17 to 256 | 8 KiB: one packet for each thread |
-/// | 64 MiB | 129 to 256 | the least power of two that makes them this few |
-/// | any size | from 257 | 256 KiB |
+/// | 512 KiB | 9 to 32 | 16 KiB |
+/// | 2 MiB | 17 to 64 | 32 KiB |
+/// | 8 MiB | 33 to 128 | 64 KiB |
+/// | 32 MiB | 65 to 256 | 128 KiB |
+/// | 128 MiB | 129 to 512 | 256 KiB |
+/// | any size | from 257 | 512 KiB |
 #[must_use]
 pub const fn virtual_block<T: Element>(n: u64) -> u64 {
-    let size = size_of::<T>() as u64;
-    let v = if n <= ALONE / size { n.next_power_of_two() } else { n.div_ceil(ENOUGH).next_power_of_two() };
-    if v < SMALLEST / size {
-        SMALLEST / size
-    } else if v > LARGEST / size {
-        LARGEST / size
+    let log2_size = size_of::<T>().ilog2();
+    // Of the least power of two that is not below the size of the slice in bytes.
+    let log2_slice = match n {
+        0 | 1 => log2_size,
+        _ => (n - 1).ilog2() + 1 + log2_size,
+    };
+    let log2 = if log2_slice <= ALONE.ilog2() { log2_slice } else { (log2_slice + BALANCE) / 2 };
+    let bytes = if log2 < SMALLEST.ilog2() {
+        SMALLEST
+    } else if log2 > LARGEST.ilog2() {
+        LARGEST
     } else {
-        v
-    }
+        1 << log2
+    };
+    bytes >> log2_size
 }
 
 /// The number of virtual blocks of a slice of `n` elements of type `T`.
@@ -99,20 +109,21 @@ mod tests {
     use half::f16;
 
     #[test]
-    fn virtual_blocks_are_few_until_they_are_large() {
+    fn virtual_blocks_grow_with_the_slice() {
         let plan = |n| (virtual_blocks::<f32>(n), virtual_block::<f32>(n));
         assert_eq!(plan(0), (0, 2048));
         assert_eq!(plan(2048), (1, 2048));
         assert_eq!(plan(2049), (1, 4096));
         assert_eq!(plan(32_768), (1, 32_768));
-        assert_eq!(plan(32_769), (17, 2048));
-        assert_eq!(plan(256 * 2048), (256, 2048));
-        assert_eq!(plan(256 * 2048 + 1), (129, 4096));
-        assert_eq!(plan(256 * 65_536), (256, 65_536));
-        assert_eq!(plan(256 * 65_536 + 1), (257, 65_536));
+        assert_eq!(plan(32_769), (9, 4096));
+        assert_eq!(plan(1 << 17), (32, 4096));
+        assert_eq!(plan((1 << 17) + 1), (17, 8192));
+        assert_eq!(plan(1 << 24), (256, 65_536));
         assert_eq!(plan(20_000_000), (306, 65_536));
-        assert_eq!(virtual_block::<f16>(1 << 30), 131_072);
-        assert_eq!(virtual_block::<f64>(1 << 30), 32_768);
+        assert_eq!(plan(1 << 25), (512, 65_536));
+        assert_eq!(plan((1 << 25) + 1), (257, 131_072));
+        assert_eq!(virtual_block::<f16>(1 << 30), 262_144);
+        assert_eq!(virtual_block::<f64>(1 << 30), 65_536);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! output.
 
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::launch::LaunchConfig;
 use crate::memory::{DeviceBuffer, Slice, SliceMut};
 use crate::module::{self, Kernel, Ptx};
@@ -32,6 +32,8 @@ pub struct SingleLaunch<T: Element> {
 pub struct Scratch<'a, S> {
     /// The binary logarithm of the number of elements of a virtual block.
     pub log2_v: u32,
+    /// The number of virtual blocks, at least one.
+    pub virtual_blocks: u32,
     /// Room for one partial result of each virtual block; written before, up to the next multiple of 8.
     pub partials: SliceMut<'a, S>,
     /// One counter, which is zero.
@@ -45,7 +47,7 @@ impl<T: Element> SingleLaunch<T> {
     const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
     /// The last block reads partial results in runs of so many, also past the last one.
     const RUN: u64 = 8;
-    /// Virtual blocks that fit without [`reserve`](Self::reserve): those of 2²⁸ bytes.
+    /// Virtual blocks that fit without [`reserve`](Self::reserve): those of 2²⁹ bytes.
     const INITIAL_PARTIALS: usize = 1024;
 
     /// The kernels `<name>_<type>` and `<name>_misaligned_<type>` of `variants`.
@@ -68,7 +70,7 @@ impl<T: Element> SingleLaunch<T> {
     /// Makes the scratch memory large enough for `n` elements.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`].
     pub fn reserve(&mut self, n: u64) -> Result<()> {
         self.partials.grow_zeros(order::virtual_blocks::<T>(n).next_multiple_of(Self::RUN))
     }
@@ -76,19 +78,24 @@ impl<T: Element> SingleLaunch<T> {
     /// The launch for `n` elements, of any number: no more blocks than are resident at once, and each with equally many
     /// virtual blocks to walk (all but one of them), so that none ends long after the others. One block for no
     /// elements.
+    ///
+    /// Where there are no more blocks than multiprocessors the launch is [`overlapping`](LaunchConfig::overlapping):
+    /// what it takes to launch shows then, and the blocks of the next launch find room beside these.
     #[must_use]
     pub fn plan(&self, n: u64) -> LaunchConfig {
         let multiprocessors = self.stream().device().properties().multiprocessors;
         let blocks = real_blocks(order::virtual_blocks::<T>(n), multiprocessors, Self::BLOCKS_PER_MULTIPROCESSOR);
-        LaunchConfig::linear(blocks, Self::THREADS)
+        let config = LaunchConfig::linear(blocks, Self::THREADS);
+        if blocks <= multiprocessors { config.overlapping() } else { config }
     }
 
     /// Has `launch` launch the kernel for `inputs`, slices of `n` elements each. The scratch memory that it gets is
-    /// large enough, and in the state that the kernel expects: each launch leaves it so, and launches on one stream do
-    /// not overlap.
+    /// large enough, and in the state that the kernel expects: each launch leaves it so, and touches it only when the
+    /// launches before it on the stream are done.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve), and those of `launch`; for the first misaligned slice, if the kernel cannot be
+    /// As [`reserve`](Self::reserve), and those of `launch`; [`Error::TooLarge`] for more virtual blocks than 32 bits
+    /// count; for the first misaligned slice, if the kernel cannot be
     /// loaded.
     pub fn run<const N: usize>(
         &mut self,
@@ -96,6 +103,12 @@ impl<T: Element> SingleLaunch<T> {
         n: u64,
         launch: impl FnOnce(&Kernel, LaunchConfig, Scratch<'_, T::Sum>) -> Result<()>,
     ) -> Result<()> {
+        let virtual_blocks = order::virtual_blocks::<T>(n).max(1);
+        let virtual_blocks = u32::try_from(virtual_blocks).map_err(|_| Error::TooLarge {
+            what: "the number of virtual blocks",
+            asked: virtual_blocks,
+            maximum: u32::MAX.into(),
+        })?;
         self.reserve(n)?;
         let config = self.plan(n);
         let kernel = if inputs.iter().all(|input| input.address().is_multiple_of(order::PACKET)) {
@@ -113,6 +126,7 @@ impl<T: Element> SingleLaunch<T> {
         };
         let scratch = Scratch {
             log2_v: order::virtual_block::<T>(n).ilog2(),
+            virtual_blocks,
             partials: self.partials.as_slice_mut(),
             counter: self.counter.as_slice_mut(),
         };

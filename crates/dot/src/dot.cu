@@ -95,14 +95,13 @@ struct Products {
     }
 };
 
-// *out is the dot product of n elements. The grid is one-dimensional, of any size. `partials` has room for one value
-// per virtual block of 2^log2_v elements, up to a multiple of RUN and written before, and the counter is 0 before and
-// after; with one virtual block neither is touched.
+// *out is the dot product of n elements, in `blocks` virtual blocks of 2^log2_v elements. The grid is one-dimensional,
+// of at most so many blocks. `partials` has room for one value of each virtual block, up to a multiple of RUN and
+// written before, and the counter is 0 before and after; with one virtual block neither is touched.
 template <class Loads, class T>
-__device__ inline void canonical_dot(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter,
-                                     sum_t<T>* out) {
-    reduce_virtual_blocks<Plus>(Products<T, Loads>{x, y}, n, log2_v, partials, out);
-    u64 blocks = count_virtual_blocks(n, log2_v);
+__device__ inline void canonical_dot(const T* x, const T* y, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials,
+                                     u32* counter, sum_t<T>* out) {
+    reduce_virtual_blocks<Plus>(Products<T, Loads>{x, y}, n, log2_v, blocks, partials, out);
     if (blocks > 1) {
         finish_in_last_block<Plus>(partials, blocks, counter, out);
     }
@@ -111,18 +110,19 @@ __device__ inline void canonical_dot(const T* x, const T* y, u64 n, u32 log2_v, 
 // Two kernels, so that only the one that is needed has to be compiled when it is loaded: for x and y that both start at
 // a multiple of 16 bytes, and for any.
 template <class T>
-__device__ inline void dot(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out) {
-    canonical_dot<Whole>(x, y, n, log2_v, partials, counter, out);
+__device__ inline void dot(const T* x, const T* y, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials, u32* counter,
+                           sum_t<T>* out) {
+    canonical_dot<Whole>(x, y, n, log2_v, blocks, partials, counter, out);
 }
 template <class T>
-__device__ inline void dot_misaligned(const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter,
-                                      sum_t<T>* out) {
-    canonical_dot<LaneByLane>(x, y, n, log2_v, partials, counter, out);
+__device__ inline void dot_misaligned(const T* x, const T* y, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials,
+                                      u32* counter, sum_t<T>* out) {
+    canonical_dot<LaneByLane>(x, y, n, log2_v, blocks, partials, counter, out);
 }
 
 INSTANTIATE(dot, __launch_bounds__(CANONICAL_THREADS, 2),
-            (const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out),
-            (x, y, n, log2_v, partials, counter, out))
+            (const T* x, const T* y, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials, u32* counter, sum_t<T>* out),
+            (x, y, n, log2_v, blocks, partials, counter, out))
 INSTANTIATE(dot_misaligned, __launch_bounds__(CANONICAL_THREADS, 2),
-            (const T* x, const T* y, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, sum_t<T>* out),
-            (x, y, n, log2_v, partials, counter, out))
+            (const T* x, const T* y, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials, u32* counter, sum_t<T>* out),
+            (x, y, n, log2_v, blocks, partials, counter, out))

@@ -238,7 +238,7 @@ fn start<T: Element>(
         Plan::Canonical(plan) => {
             let n = x.len() as u64;
             plan.run([x, y], n, |kernel, config, scratch| {
-                let arguments = (x, y, n, scratch.log2_v, scratch.partials, scratch.counter, out);
+                let arguments = (x, y, n, scratch.log2_v, scratch.virtual_blocks, scratch.partials, scratch.counter, out);
                 // SAFETY: x and y have n elements, out has one, and the scratch memory is as the kernel expects it.
                 unsafe { kernel.launch(config, arguments) }
             })

@@ -141,7 +141,7 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
 fn start<T: Element, R: Element>(launch: &mut SingleLaunch<T>, x: Slice<'_, T>, out: SliceMut<'_, R>) -> Result<()> {
     let n = x.len() as u64;
     launch.run([x], n, |kernel, config, scratch| {
-        let arguments = (x, n, scratch.log2_v, scratch.partials, scratch.counter, out);
+        let arguments = (x, n, scratch.log2_v, scratch.virtual_blocks, scratch.partials, scratch.counter, out);
         // SAFETY: x has n elements, out has one of the kernel's output type, and the scratch memory is as the kernel
         // expects it.
         unsafe { kernel.launch(config, arguments) }

@@ -29,13 +29,12 @@ struct Elements {
     __device__ void advance(i64 packets) { x += packets * static_cast<i64>(LANES); }
 };
 
-// *out is the reduction of n elements. The grid is one-dimensional, of any size. `partials` has room for one value per
-// virtual block of 2^log2_v elements, up to a multiple of RUN and written before, and the counter is 0 before and
-// after; with one virtual block neither is touched.
+// *out is the reduction of n elements, in `blocks` virtual blocks of 2^log2_v elements. The grid is one-dimensional, of
+// at most so many blocks. `partials` has room for one value of each virtual block, up to a multiple of RUN and written
+// before, and the counter is 0 before and after; with one virtual block neither is touched.
 template <class Op, class Loads, class T, class R>
-__device__ inline void reduce(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {
-    reduce_virtual_blocks<Op>(Elements<T, Loads, Op>{x}, n, log2_v, partials, out);
-    u64 blocks = count_virtual_blocks(n, log2_v);
+__device__ inline void reduce(const T* x, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials, u32* counter, R* out) {
+    reduce_virtual_blocks<Op>(Elements<T, Loads, Op>{x}, n, log2_v, blocks, partials, out);
     if (blocks > 1) {
         finish_in_last_block<Op>(partials, blocks, counter, out);
     }
@@ -44,12 +43,13 @@ __device__ inline void reduce(const T* x, u64 n, u32 log2_v, sum_t<T>* partials,
 // A kernel: its name, its operation, how it loads, and the type of its result.
 #define REDUCTION_BY(kernel, Op, Loads, R)                                                                             \
     template <class T>                                                                                                 \
-    __device__ inline void kernel(const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out) {           \
-        reduce<Op, Loads>(x, n, log2_v, partials, counter, out);                                                       \
+    __device__ inline void kernel(const T* x, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials, u32* counter,         \
+                                  R* out) {                                                                            \
+        reduce<Op, Loads>(x, n, log2_v, blocks, partials, counter, out);                                               \
     }                                                                                                                  \
     INSTANTIATE(kernel, __launch_bounds__(CANONICAL_THREADS, 2),                                                       \
-                (const T* x, u64 n, u32 log2_v, sum_t<T>* partials, u32* counter, R* out),                             \
-                (x, n, log2_v, partials, counter, out))
+                (const T* x, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials, u32* counter, R* out),                 \
+                (x, n, log2_v, blocks, partials, counter, out))
 
 // Two kernels for each operation, so that only the one that is needed has to be compiled when it is loaded: for slices
 // that start at a multiple of 16 bytes, and for any.

@@ -112,6 +112,34 @@ pub(super) unsafe fn function<F: Copy>(name: &str) -> Option<F> {
     unsafe { culib().get::<F>(name).ok().map(|symbol| *symbol) }
 }
 
+/// The driver's `CUlaunchConfig`, which not every CUDA version that cudarc can be compiled for has.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct LaunchExConfig {
+    pub(super) grid: [c_uint; 3],
+    pub(super) block: [c_uint; 3],
+    pub(super) shared_bytes: c_uint,
+    pub(super) stream: CUstream,
+    pub(super) attributes: *const LaunchAttribute,
+    pub(super) attribute_count: c_uint,
+}
+
+/// The driver's `CUlaunchAttribute`: a number that says which, and a value.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct LaunchAttribute {
+    id: c_uint,
+    padding: c_uint,
+    /// A union of 64 bytes.
+    value: [u64; 8],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, set.
+    pub(super) const OVERLAPPING: LaunchAttribute =
+        LaunchAttribute { id: 6, padding: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
+}
+
 macro_rules! functions {
     ($(fn $method:ident = $symbol:literal($($argument:ident: $type:ty),* $(,)?);)*) => {
         /// Every function that this backend calls, and the CUDA version that the driver supports.
@@ -247,6 +275,12 @@ functions! {
         block_z: c_uint,
         shared_bytes: c_uint,
         stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+    fn launch_ex = "cuLaunchKernelEx"(
+        config: *const LaunchExConfig,
+        function: CUfunction,
         parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     );

@@ -17,7 +17,7 @@ use cudarc::driver::sys::{CUevent, CUfunction, CUmodule, CUstream};
 use cudarc::driver::{CudaContext, DriverError};
 use ptx_sim::Counters;
 
-use self::driver::{Driver, driver};
+use self::driver::{Driver, LaunchAttribute, LaunchExConfig, driver};
 use self::pool::Pool;
 use super::{Backend, HostMemory, KernelLimits, RawEvent, RawKernel, RawModule, RawStream};
 use crate::argument::Argument;
@@ -27,6 +27,9 @@ use crate::launch::LaunchConfig;
 
 /// Most arguments of a launch; [`crate::launch::Arguments`] has fewer.
 const MAX_ARGUMENTS: usize = 16;
+
+/// The least CUDA version of the driver for launches that overlap: since then they can be captured, too.
+const OVERLAPPING_DRIVER: (u32, u32) = (12, 3);
 
 /// The properties of every GPU that the driver shows.
 pub(crate) fn list() -> Result<Vec<Properties>> {
@@ -380,6 +383,16 @@ impl Backend for Cuda {
                 driver.launch_cooperative(
                     function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters,
                 )
+            } else if config.overlapping && driver.version() >= OVERLAPPING_DRIVER {
+                let config = LaunchExConfig {
+                    grid: config.grid,
+                    block: config.block,
+                    shared_bytes: shared,
+                    stream,
+                    attributes: &LaunchAttribute::OVERLAPPING,
+                    attribute_count: 1,
+                };
+                driver.launch_ex(&raw const config, function, parameters, null_mut())
             } else {
                 driver.launch(
                     function,
