@@ -106,8 +106,8 @@ fn numbers<T: Element>(seed: u64, n: usize) -> Vec<T> {
 fn every_boundary<T: Element>() {
     let lanes = order::lanes::<T>() as usize;
     let row = 512 * lanes;
-    // Up to 16 rows there is one virtual block, up to 256 rows each row is one, and up to 8192 rows there are 256.
-    let around = [lanes, 32, 512, row, 2 * row, 4 * row, 16 * row, 17 * row, 256 * row, 257 * row, 512 * row];
+    // Up to 16 rows there is one virtual block; up to 64 rows, one has 2 rows, and up to 256 it has 4.
+    let around = [lanes, 32, 512, row, 2 * row, 4 * row, 16 * row, 17 * row, 64 * row, 256 * row, 257 * row];
     let mut lengths: Vec<usize> = around.iter().flat_map(|&n| [n - 1, n, n + 1]).collect();
     lengths.extend([0, 1, 2, 2047, 2048, 2049, 4097, 100_003, 3 * row + 5, 700 * row + row / 2 + 1]);
     for n in lengths {
@@ -144,7 +144,7 @@ fn integers_at_every_boundary() {
 
 #[test]
 fn the_largest_virtual_blocks() {
-    let n = (256 << 10) / 4 * 259 + 77;
+    let n = (512 << 10) / 4 * 259 + 77;
     assert_eq!(order::virtual_blocks::<f32>(n as u64), 260);
     check(&numbers::<f32>(3, n), &numbers::<f32>(4, n));
 }
@@ -177,11 +177,11 @@ fn infinities_and_nan() {
 
 #[test]
 fn cancellation_is_exact_where_the_order_makes_it() {
-    // Elements 0 and 2048 share an accumulator where a virtual block has two rows. Where it has one, they are in
+    // Elements 0 and 4096 share an accumulator where a virtual block has four rows. Where it has two, they are in
     // different virtual blocks, and the 3 beside the first of them is lost.
-    for (n, sum) in [(4096, 3.0), (256 * 2048 + 1, 3.0), (256 * 2048, 0.0)] {
+    for (n, sum) in [(8192, 3.0), ((1 << 17) + 1, 3.0), (1 << 17, 0.0)] {
         let (mut x, ones) = (vec![0.0f32; n], vec![1.0f32; n]);
-        (x[0], x[1], x[2048]) = (1e30, 3.0, -1e30);
+        (x[0], x[1], x[4096]) = (1e30, 3.0, -1e30);
         assert_eq!(canonical::dot(&x, &ones).unwrap(), sum, "{n} elements");
         check(&x, &ones);
     }

@@ -20,13 +20,13 @@ fn the_figures_of_the_documentation_are_what_is_counted() {
     // One block, which counts nothing.
     assert_eq!((small.blocks, small.global_atomics, small.fences), (1, 0, 0));
     assert_eq!((small.global_load_requests, small.global_load_sectors, small.global_store_requests), (256, 4096, 1));
-    // 256 virtual blocks on 16 real ones, each of which counts itself once. A packet a thread is 4 sectors for every 8
-    // threads. The last block loads 8 partials a thread in two
-    // packets; those that have none load the first ones.
-    assert_eq!((aligned.blocks, aligned.global_atomics, aligned.fences), (16, 16, 2 * 16));
-    assert_eq!((aligned.global_load_requests, aligned.global_load_sectors), (8192 + 32, 131_072 + 94));
-    assert_eq!(aligned.global_store_requests, 256 + 1);
+    // 64 virtual blocks on 16 real ones, each of which counts itself once. A packet a thread is 4 sectors for every 8
+    // threads. One warp of the last block loads 8 partials a lane in two packets; lanes that have none load the first
+    // ones.
+    assert_eq!((aligned.blocks, aligned.global_atomics, aligned.fences), (16, 16, 0));
+    assert_eq!((aligned.global_load_requests, aligned.global_load_sectors), (8192 + 2, 131_072 + 16));
+    assert_eq!(aligned.global_store_requests, 64 + 1);
     // Element by element: four loads for each packet, each of which touches nearly all of its sectors.
-    assert_eq!((misaligned.global_load_requests, misaligned.global_load_sectors), (4 * 8192 + 32, 532_480 + 94));
-    assert_eq!(misaligned.global_store_requests, 256 + 1);
+    assert_eq!((misaligned.global_load_requests, misaligned.global_load_sectors), (4 * 8192 + 2, 532_480 + 16));
+    assert_eq!(misaligned.global_store_requests, 64 + 1);
 }
