@@ -58,7 +58,7 @@ mod three_stage;
 use kernels_common::canonical;
 use kernels_common::element::Element;
 use kernels_common::error::Result;
-use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
+use kernels_common::memory::{HostValue, Slice, SliceMut};
 use kernels_common::module::Ptx;
 use kernels_common::order;
 use kernels_common::single_launch::SingleLaunch;
@@ -132,7 +132,7 @@ pub struct Dot<T: Element> {
     stream: Stream,
     plan: Plan<T>,
     /// Where [`Dot::value`] leaves its result.
-    result: DeviceBuffer<T::Sum>,
+    result: HostValue<T::Sum>,
 }
 
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl<T: Element> Dot<T> {
             Variant::Canonical => Plan::Canonical(SingleLaunch::new(stream, PTX, "dot")?),
             Variant::ThreeStage => Plan::ThreeStage(ThreeStage::new(stream)?),
         };
-        Ok(Self { stream: stream.clone(), plan, result: stream.alloc_zeros(1)? })
+        Ok(Self { stream: stream.clone(), plan, result: HostValue::new(stream) })
     }
 
     /// How it computes.
@@ -212,10 +212,8 @@ impl<T: Element> Dot<T> {
     /// # Errors
     /// As [`Dot::enqueue`]; an error that earlier work on the stream met.
     pub fn value<'a>(&mut self, x: impl Into<Slice<'a, T>>, y: impl Into<Slice<'a, T>>) -> Result<T::Sum> {
-        start(&mut self.plan, &self.stream, x.into(), y.into(), self.result.as_slice_mut())?;
-        let mut value = [T::Sum::default()];
-        self.result.as_slice().copy_to(&mut value)?;
-        Ok(value[0])
+        start(&mut self.plan, &self.stream, x.into(), y.into(), self.result.slot()?)?;
+        self.result.wait()
     }
 }
 
@@ -238,7 +236,8 @@ fn start<T: Element>(
         Plan::Canonical(plan) => {
             let n = x.len() as u64;
             plan.run([x, y], n, |kernel, config, scratch| {
-                let arguments = (x, y, n, scratch.log2_v, scratch.virtual_blocks, scratch.partials, scratch.counter, out);
+                let arguments =
+                    (x, y, n, scratch.log2_v, scratch.virtual_blocks, scratch.partials, scratch.counter, out);
                 // SAFETY: x and y have n elements, out has one, and the scratch memory is as the kernel expects it.
                 unsafe { kernel.launch(config, arguments) }
             })

@@ -37,7 +37,7 @@ mod operation;
 use kernels_common::element::Element;
 use kernels_common::error::{Error, Result};
 use kernels_common::launch::LaunchConfig;
-use kernels_common::memory::{DeviceBuffer, Slice, SliceMut};
+use kernels_common::memory::{HostValue, Slice, SliceMut};
 use kernels_common::module::Ptx;
 use kernels_common::order;
 use kernels_common::single_launch::SingleLaunch;
@@ -60,7 +60,7 @@ pub type SinglePass<T> = Reduce<T, Plus>;
 pub struct Reduce<T: Element, Op: Operation<T>> {
     launch: SingleLaunch<T>,
     /// Where [`Reduce::value`] leaves its result.
-    result: DeviceBuffer<Op::Output>,
+    result: HostValue<Op::Output>,
 }
 
 impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
@@ -70,7 +70,7 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     /// If the kernel cannot be loaded (see [`kernels_common::module::load`]) or the scratch memory cannot be had.
     pub fn new(stream: &Stream) -> Result<Self> {
         let launch = SingleLaunch::new(stream, PTX, &format!("single_pass_{}", Op::NAME))?;
-        Ok(Self { launch, result: stream.alloc_zeros(1)? })
+        Ok(Self { launch, result: HostValue::new(stream) })
     }
 
     /// The stream that it works on.
@@ -118,10 +118,8 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     pub fn value<'a>(&mut self, x: impl Into<Slice<'a, T>>) -> Result<Op::Output> {
         let x = x.into();
         x.check(self.stream(), "the input")?;
-        start(&mut self.launch, x, self.result.as_slice_mut())?;
-        let mut value = [Op::Output::default()];
-        self.result.as_slice().copy_to(&mut value)?;
-        Ok(value[0])
+        start(&mut self.launch, x, self.result.slot()?)?;
+        self.result.wait()
     }
 
     /// The reduction of `x` on the host, with the same bits. Uses several threads.

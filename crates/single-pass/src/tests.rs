@@ -40,8 +40,15 @@ fn any_number_of_partials_combines_adjacently() {
             let mut scratch = stream.alloc_zeros::<f32>(partials.next_multiple_of(8)).unwrap();
             let mut counter = stream.alloc_zeros::<u32>(1).unwrap();
             let mut out = stream.alloc_uninit::<f32>(1).unwrap();
-            let arguments =
-                (x.as_slice(), n as u64, LOG2_V, partials as u32, scratch.as_slice_mut(), counter.as_slice_mut(), out.as_slice_mut());
+            let arguments = (
+                x.as_slice(),
+                n as u64,
+                LOG2_V,
+                partials as u32,
+                scratch.as_slice_mut(),
+                counter.as_slice_mut(),
+                out.as_slice_mut(),
+            );
             // SAFETY: x has n elements, there is a partial for each virtual block of 4, up to a multiple of 8, and the
             // counter is zero.
             unsafe { kernel.launch(LaunchConfig::linear(7.min(partials as u32), 512), arguments).unwrap() };

@@ -8,6 +8,7 @@
 
 mod device_buffer;
 mod host_shared;
+mod host_value;
 mod matrix;
 mod methods;
 mod pinned;
@@ -15,6 +16,7 @@ mod slice;
 mod unified;
 
 pub use device_buffer::DeviceBuffer;
+pub use host_value::HostValue;
 pub use matrix::{Matrix, MatrixMut};
 pub use pinned::{PinnedBuffer, PinnedKind};
 pub use slice::{Slice, SliceMut};
