@@ -162,17 +162,28 @@ impl Cells {
         self.scratch = set;
     }
 
-    /// Whether just this access is on record: then nothing that it conflicts with has been recorded since.
-    pub(crate) fn has(&self, cell: usize, new: Record) -> bool {
+    /// Whether an access may be left out: nothing on record conflicts with it, but what barriers order, and it is there
+    /// just so itself, or is a read that there is no room for.
+    pub(crate) fn has(&self, cell: usize, new: Record, ordered: &Ordered) -> bool {
         let is_new = |old: &Record| {
             old.time == new.time && old.id == new.id && old.block == new.block && new.mask & !old.mask == 0
         };
+        let passes = |old: &Record| {
+            !old.conflicts(&new) || ordered.is_before(old.time, old.block, old.mask, old.id.0, new.mask)
+        };
         let write = self.write.get(cell);
         if write.time == LISTED {
-            return self.lists[write.block as usize].iter().any(is_new);
+            let list = &self.lists[write.block as usize];
+            return list.iter().any(is_new) && list.iter().all(|old| is_new(old) || passes(old));
         }
-        let column = if new.id.writes() { &self.write } else { &self.reads[0] };
-        is_new(&column.get(cell))
+        let reads @ [a, b] = [self.reads[0].get(cell), self.reads[1].get(cell)];
+        if new.id.writes() {
+            return is_new(&write) && reads.iter().all(passes);
+        }
+        // Other warps' reads at this time are not ordered before the new one, which would not take their place.
+        let stays = |old: &Record| old.time == new.time && !old.shares_warp(&new);
+        let has_no_room = || stays(&a) && stays(&b) && new.is_represented_by(&a, &b);
+        passes(&write) && (is_new(&a) || is_new(&b) || has_no_room())
     }
 
     /// Whether a strong write is on record for a cell.
