@@ -168,9 +168,8 @@ impl Cells {
         let is_new = |old: &Record| {
             old.time == new.time && old.id == new.id && old.block == new.block && new.mask & !old.mask == 0
         };
-        let passes = |old: &Record| {
-            !old.conflicts(&new) || ordered.is_before(old.time, old.block, old.mask, old.id.0, new.mask)
-        };
+        let passes =
+            |old: &Record| !old.conflicts(&new) || ordered.is_before(old.time, old.block, old.mask, old.id.0, new.mask);
         let write = self.write.get(cell);
         if write.time == LISTED {
             let list = &self.lists[write.block as usize];

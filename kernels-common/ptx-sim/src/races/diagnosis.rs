@@ -83,9 +83,14 @@ impl Machine<'_> {
         let threads = &self.here.threads;
         if old.block == threads.block {
             let both_store = old.id.writes() && access.kind.writes;
+            // One of the two is an atomic or the like; or both warps have made such accesses, as of a lock.
+            let has_strong = |warp: u32| self.here.strong >> warp & 1 != 0;
+            let is_strong = !old.id.is_weak() || access.kind.strength != Strength::Weak;
+            let is_strong = is_strong || has_strong(self.warp) && has_strong(old.id.warp());
             return match old.id.warp() == self.warp {
                 true if both_store && old.id.pc() == Some(access.pc) && old.time == self.races.now => Missing::Nothing,
                 true => Missing::WarpBarrier,
+                false if is_strong => Missing::BarrierOrRelease,
                 false => Missing::BlockBarrier,
             };
         }

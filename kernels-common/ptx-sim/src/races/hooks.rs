@@ -422,6 +422,7 @@ impl Machine<'_> {
     /// What a strong access makes its thread know, and what it makes known to others, by scope.
     fn observe_and_publish(&mut self, access: &LaneAccess, found: &[Option<Clock>; 2]) -> [Option<Clock>; 2] {
         let Some(order) = access.order else { return [None, None] };
+        self.here.strong |= 1 << self.warp;
         let threads = &mut self.here.threads;
         threads.observe(self.warp, access.lane, order, found);
         if !access.kind.writes {

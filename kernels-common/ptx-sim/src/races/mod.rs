@@ -113,6 +113,8 @@ pub(crate) struct BlockRaces {
     objects: Objects,
     /// What each warp has read last, if it may do so again.
     looks: Vec<Option<Look>>,
+    /// The warps that have made strong accesses, as bits.
+    strong: u32,
 }
 
 /// A cell of shadow memory.
@@ -131,6 +133,7 @@ impl BlockRaces {
         self.threads.start(races.number(index), warps, races.now);
         races.advance();
         self.objects.clear();
+        self.strong = 0;
         self.looks.clear();
         self.looks.resize(warps, None);
         if self.size != shared as usize {

@@ -426,7 +426,8 @@ impl Detector<'_> {
         (m.warp, m.mask) = (warp as u32, mask);
         let race = if operation == Operation::Atomic {
             let again = swaps_in_vain && m.compares_again(ins, (&addresses, mask), width, space);
-            !again && lanes(mask).any(|lane| m.race_of_atomic(ins, (addresses[lane], lane), width, space, !swaps_in_vain))
+            !again
+                && lanes(mask).any(|lane| m.race_of_atomic(ins, (addresses[lane], lane), width, space, !swaps_in_vain))
         } else {
             // Runs go the short way first, as those of instructions do.
             let first = mask.trailing_zeros() as usize;
