@@ -165,8 +165,10 @@ impl Cells {
     /// Whether an access may be left out: nothing on record conflicts with it, but what barriers order, and it is there
     /// just so itself, or is a read that there is no room for.
     pub(crate) fn has(&self, cell: usize, new: Record, ordered: &Ordered) -> bool {
+        // Lanes that are on record together may conflict all the same, where what they had read ordered them then.
         let is_new = |old: &Record| {
-            old.time == new.time && old.id == new.id && old.block == new.block && new.mask & !old.mask == 0
+            let is_same = old.time == new.time && old.id == new.id && old.block == new.block;
+            is_same && new.mask & !old.mask == 0 && (new.mask == old.mask || !old.conflicts(&new))
         };
         let passes =
             |old: &Record| !old.conflicts(&new) || ordered.is_before(old.time, old.block, old.mask, old.id.0, new.mask);
@@ -226,15 +228,17 @@ impl Cells {
             return true;
         }
         let (a, b) = (one.get(cell), two.get(cell));
-        if a.time == new.time && a.id == new.id && a.block == new.block {
-            one.mask[cell] |= new.mask;
-            return true;
+        for (column, old) in [(one, a), (&mut *two, b)] {
+            if old.time == new.time && old.id == new.id && old.block == new.block {
+                column.mask[cell] |= new.mask;
+                return true;
+            }
         }
         if in_order(two) {
             two.set(cell, new);
             return true;
         }
-        new.is_represented_by(&a, &b)
+        new.is_surely_represented_by(&a, &b)
     }
 
     /// [`Cells::single`] of consecutive lanes, from `first` on, to `cells` consecutive cells, 2 to the power of `step`
@@ -290,7 +294,7 @@ impl Cells {
         range.clone().all(|cell| {
             let (a, b) = (one.get(cell), two.get(cell));
             let new = Record { time, block, mask: bits[cell - range.start], id };
-            a.time > ordered.floor && b.time > ordered.floor && new.is_represented_by(&a, &b)
+            a.time > ordered.floor && b.time > ordered.floor && new.is_surely_represented_by(&a, &b)
         })
     }
 }

@@ -68,9 +68,9 @@ impl Machine<'_> {
     }
 
     /// The lanes of an earlier access that are not the accessing one.
-    fn others(&self, access: &LaneAccess, old: &Record) -> u32 {
+    pub(super) fn others(&self, access: &LaneAccess, old: &Record) -> u32 {
         let same_warp = old.block == self.here.threads.block && old.id.warp() == self.warp;
-        if same_warp { old.mask & !(1 << access.lane) } else { old.mask }
+        if same_warp && access.mask.is_power_of_two() { old.mask & !access.mask } else { old.mask }
     }
 
     fn warp_lane(&self, warp: u32, lane: usize) -> [u32; 3] {

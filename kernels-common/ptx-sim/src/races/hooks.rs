@@ -456,6 +456,7 @@ impl Machine<'_> {
     /// Whether a conflicting access is ordered before this one by the place that both access: by what this one reads
     /// there, or because `old` has released something there and the lane has acquired all that is there.
     fn is_synchronised(&self, access: &LaneAccess, old: &Record, found: &[Option<Clock>; 2]) -> bool {
+        let old = &Record { mask: self.others(access, old), ..*old };
         if found.iter().any(|clock| covers(clock.as_ref(), old, old.mask)) {
             return true;
         }

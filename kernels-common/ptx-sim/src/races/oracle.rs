@@ -589,6 +589,33 @@ fn access(space: MemorySpace, mask: u32, kind: usize, width: u64, address: u64) 
     Event::Access { mask, space, address, stride: 0, kind, width, value: 1 }
 }
 
+/// The second of two lanes has read what the first one had fenced when both store with one instruction; the first one
+/// has not read what the second one had fenced when they do so again.
+#[test]
+fn a_repeated_store_races_with_a_lane_on_record_beside_it() {
+    let Event::Access { mask, space, address, stride, kind, width, .. } = access(MemorySpace::Global, 3, 5, 4, 4)
+    else {
+        unreachable!()
+    };
+    let store = ((0, 1), Event::Access { mask, space, address, stride, kind, width, value: 2 });
+    let fence = ((0, 1), Event::Fence { mask: 3, scope: Scope::Block });
+    let start = [fence, ((0, 1), access(MemorySpace::Shared, 3, 14, 4, 0)), store.clone()];
+    assert_eq!(run(&start).unwrap(), (0, 0));
+    assert_eq!(run(&[&start[..], &[store]].concat()).unwrap(), (1, 0));
+}
+
+/// A barrier of two lanes orders their first reads before a write by one of them, but not their second ones.
+#[test]
+fn reads_after_a_barrier_of_some_lanes_are_on_record() {
+    for space in [MemorySpace::Shared, MemorySpace::Global] {
+        let of = |event| ((0, 0), event);
+        let (read, write) = (of(access(space, 3, 2, 4, 0)), of(access(space, 1, 7, 4, 0)));
+        let barrier = of(Event::WarpBarrier { mask: 3 });
+        assert_eq!(run(&[read.clone(), barrier.clone(), write.clone()]).unwrap(), (0, 0));
+        assert_eq!(run(&[read.clone(), barrier, read, write]).unwrap(), (1, 0));
+    }
+}
+
 /// A store of what is there is a race with a read all the same, and is on record where the store that it repeats is not
 /// any more: an atomic of its own block has acquired that one.
 #[test]
