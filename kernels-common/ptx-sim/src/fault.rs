@@ -82,7 +82,7 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { start, size, label, offset } = self;
+        let Place { size, offset, .. } = self;
         let end = i128::from(*size);
         if *offset < 0 {
             write!(f, "{} bytes before ", -offset)?;
@@ -91,6 +91,14 @@ impl fmt::Display for Place {
         } else {
             write!(f, "at byte {offset} of ")?;
         }
+        self.write_allocation(f)
+    }
+}
+
+impl Place {
+    /// Writes which allocation it is.
+    pub(crate) fn write_allocation(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { start, size, label, .. } = self;
         match label {
             Some(label) => write!(f, "`{label}`, an allocation of {size} bytes at {start:#x}"),
             None => write!(f, "the allocation of {size} bytes at {start:#x}"),

@@ -130,6 +130,7 @@ fn a_report_names_both_accesses() {
     let fault = broken(launch(2, 32), "@%p8 st.global.u32 [%rd0+4], %r1;");
     let FaultKind::Race { place: Some(place), missing: Missing::Release, .. } = &fault.kind else { panic!("{fault}") };
     assert_eq!((place.label.as_deref(), place.offset), (Some("x"), 4));
+    assert!(fault.to_string().contains("; both touch byte 4 of `x`, an allocation of "), "{fault}");
     let fault =
         broken(launch(2, 32), "@%p8 atom.global.cta.add.u32 %r2, [%rd0], 1;\n@%p8 st.global.u32 [%rd0+16], %r2;");
     let FaultKind::Race { first, missing: Missing::Scope, .. } = &fault.kind else { panic!("{fault}") };
@@ -217,6 +218,16 @@ fn scopes_of_one_block_do_not_reach_another() {
         launch(2, 32),
         &passes("st.release.cta.global.u32 [%rd0], %r8;", "ld.acquire.gpu.global.u32 %r7, [%rd0];", ""),
     );
+}
+
+#[test]
+fn threads_of_a_block_that_use_atomics_are_not_just_told_of_barriers() {
+    let flag = message(false, "st.volatile.global.u32 [%rd0], %r8;", "ld.volatile.global.u32 %r7, [%rd0];");
+    broken_for_want_of(Missing::BarrierOrRelease, launch(1, 64), &flag.replace("AFTER", ""));
+    for pair in ["@%p8 atom.shared.add.u32 %r2, [s], 1;\nSTORE", "STORE\n@%p8 atom.shared.add.u32 %r2, [s], 1;"] {
+        let body = pair.replace("STORE", "setp.eq.u32 %p1, %r0, 32;\n@%p1 st.shared.u32 [s], %r0;");
+        broken_for_want_of(Missing::BarrierOrRelease, launch(1, 64), &body);
+    }
 }
 
 /// The last block to finish adds up what all have stored.

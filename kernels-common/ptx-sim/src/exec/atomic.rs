@@ -44,6 +44,8 @@ impl Run for Atomic {
             let Some(hosts) = reach(m, ins, op, addresses, mask, space) else { return Flow::Fault };
             let together = space == MemorySpace::Global && m.memory.is_together();
             let mut old = [0u64; LANES];
+            let width = op.bytes.into();
+            let mut again = m.checks.races && op.compares && m.compares_again(ins, (addresses, mask), width, space);
             for lane in m.lanes_in_turn(mask) {
                 // SAFETY: the caller's promise; the size of the value tells the width of its rows.
                 let (b, c) = unsafe {
@@ -67,7 +69,8 @@ impl Run for Atomic {
                     m.changes += u64::from(before != after);
                     if m.checks.races {
                         let writes = !op.compares || before == if op.bytes == 2 { b & 0xffff } else { b };
-                        if m.race_of_atomic(ins, (addresses[lane], lane), op.bytes.into(), space, writes) {
+                        again &= !writes;
+                        if !again && m.race_of_atomic(ins, (addresses[lane], lane), width, space, writes) {
                             return Flow::Fault;
                         }
                     }
@@ -131,6 +134,7 @@ impl<const COMPARES: bool> Run for Atomic128<COMPARES> {
         m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
             let Some(hosts) = reach(m, ins, op, addresses, mask, space) else { return Flow::Fault };
             let (mut low, mut high) = ([0u64; LANES], [0u64; LANES]);
+            let mut again = m.checks.races && COMPARES && m.compares_again(ins, (addresses, mask), 16, space);
             for lane in lanes(mask).filter(|&lane| !hosts[lane].is_null()) {
                 let writes;
                 // SAFETY: the caller's promise; 128-bit registers are two 64-bit rows. The value is within an
@@ -151,7 +155,8 @@ impl<const COMPARES: bool> Run for Atomic128<COMPARES> {
                     m.changes += u64::from(old != new);
                     (low[lane], high[lane]) = (old as u64, (old >> 64) as u64);
                 }
-                if m.checks.races && m.race_of_atomic(ins, (addresses[lane], lane), 16, space, writes) {
+                again &= !writes;
+                if m.checks.races && !again && m.race_of_atomic(ins, (addresses[lane], lane), 16, space, writes) {
                     return Flow::Fault;
                 }
             }

@@ -162,17 +162,29 @@ impl Cells {
         self.scratch = set;
     }
 
-    /// Whether just this access is on record: then nothing that it conflicts with has been recorded since.
-    pub(crate) fn has(&self, cell: usize, new: Record) -> bool {
+    /// Whether an access may be left out: nothing on record conflicts with it, but what barriers order, and it is there
+    /// just so itself, or is a read that there is no room for.
+    pub(crate) fn has(&self, cell: usize, new: Record, ordered: &Ordered) -> bool {
+        // Lanes that are on record together may conflict all the same, where what they had read ordered them then.
         let is_new = |old: &Record| {
-            old.time == new.time && old.id == new.id && old.block == new.block && new.mask & !old.mask == 0
+            let is_same = old.time == new.time && old.id == new.id && old.block == new.block;
+            is_same && new.mask & !old.mask == 0 && (new.mask == old.mask || !old.conflicts(&new))
         };
+        let passes =
+            |old: &Record| !old.conflicts(&new) || ordered.is_before(old.time, old.block, old.mask, old.id.0, new.mask);
         let write = self.write.get(cell);
         if write.time == LISTED {
-            return self.lists[write.block as usize].iter().any(is_new);
+            let list = &self.lists[write.block as usize];
+            return list.iter().any(is_new) && list.iter().all(|old| is_new(old) || passes(old));
         }
-        let column = if new.id.writes() { &self.write } else { &self.reads[0] };
-        is_new(&column.get(cell))
+        let reads @ [a, b] = [self.reads[0].get(cell), self.reads[1].get(cell)];
+        if new.id.writes() {
+            return is_new(&write) && reads.iter().all(passes);
+        }
+        // Other warps' reads at this time are not ordered before the new one, which would not take their place.
+        let stays = |old: &Record| old.time == new.time && !old.shares_warp(&new);
+        let has_no_room = || stays(&a) && stays(&b) && new.is_represented_by(&a, &b);
+        passes(&write) && (is_new(&a) || is_new(&b) || has_no_room())
     }
 
     /// Whether a strong write is on record for a cell.
@@ -216,15 +228,17 @@ impl Cells {
             return true;
         }
         let (a, b) = (one.get(cell), two.get(cell));
-        if a.time == new.time && a.id == new.id && a.block == new.block {
-            one.mask[cell] |= new.mask;
-            return true;
+        for (column, old) in [(one, a), (&mut *two, b)] {
+            if old.time == new.time && old.id == new.id && old.block == new.block {
+                column.mask[cell] |= new.mask;
+                return true;
+            }
         }
         if in_order(two) {
             two.set(cell, new);
             return true;
         }
-        new.is_represented_by(&a, &b)
+        new.is_surely_represented_by(&a, &b)
     }
 
     /// [`Cells::single`] of consecutive lanes, from `first` on, to `cells` consecutive cells, 2 to the power of `step`
@@ -280,7 +294,7 @@ impl Cells {
         range.clone().all(|cell| {
             let (a, b) = (one.get(cell), two.get(cell));
             let new = Record { time, block, mask: bits[cell - range.start], id };
-            a.time > ordered.floor && b.time > ordered.floor && new.is_represented_by(&a, &b)
+            a.time > ordered.floor && b.time > ordered.floor && new.is_surely_represented_by(&a, &b)
         })
     }
 }

@@ -68,9 +68,9 @@ impl Machine<'_> {
     }
 
     /// The lanes of an earlier access that are not the accessing one.
-    fn others(&self, access: &LaneAccess, old: &Record) -> u32 {
+    pub(super) fn others(&self, access: &LaneAccess, old: &Record) -> u32 {
         let same_warp = old.block == self.here.threads.block && old.id.warp() == self.warp;
-        if same_warp { old.mask & !(1 << access.lane) } else { old.mask }
+        if same_warp && access.mask.is_power_of_two() { old.mask & !access.mask } else { old.mask }
     }
 
     fn warp_lane(&self, warp: u32, lane: usize) -> [u32; 3] {
@@ -83,9 +83,14 @@ impl Machine<'_> {
         let threads = &self.here.threads;
         if old.block == threads.block {
             let both_store = old.id.writes() && access.kind.writes;
+            // One of the two is an atomic or the like; or both warps have made such accesses, as of a lock.
+            let has_strong = |warp: u32| self.here.strong >> warp & 1 != 0;
+            let is_strong = !old.id.is_weak() || access.kind.strength != Strength::Weak;
+            let is_strong = is_strong || has_strong(self.warp) && has_strong(old.id.warp());
             return match old.id.warp() == self.warp {
                 true if both_store && old.id.pc() == Some(access.pc) && old.time == self.races.now => Missing::Nothing,
                 true => Missing::WarpBarrier,
+                false if is_strong => Missing::BarrierOrRelease,
                 false => Missing::BlockBarrier,
             };
         }

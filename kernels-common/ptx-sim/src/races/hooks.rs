@@ -7,7 +7,7 @@ use super::record::{Id, Kind, Record, Set};
 use super::report::{Scope, Strength};
 use super::sync::words;
 use super::threads::covers;
-use super::{Order, accessor};
+use super::{Cell, Order, accessor};
 use crate::code::Ins;
 use crate::exec::Machine;
 use crate::exec::memory::{Addresses, Addressing, CONDITION, Hosts};
@@ -32,21 +32,11 @@ pub(super) struct LaneAccess {
     pub(super) width: u64,
     /// The lane, or the first of them.
     pub(super) lane: usize,
-    mask: u32,
+    pub(super) mask: u32,
     pub(super) kind: Kind,
     order: Option<Order>,
     pub(super) pc: u32,
     pub(super) space: MemorySpace,
-}
-
-/// A cell of shadow memory.
-#[derive(Clone, Copy)]
-struct Cell {
-    /// Of global memory.
-    global: bool,
-    /// It stands for a byte.
-    in_bytes: bool,
-    index: usize,
 }
 
 /// The range of a line that an access of one lane, or of consecutive ones, covers.
@@ -211,9 +201,14 @@ impl Machine<'_> {
         {
             return false;
         }
-        let is_same = || lanes(present).all(|lane| addresses[lane] == addresses[first]);
-        if !kind.writes && (order.is_none() || self.objects(space).is_empty()) && is_same() {
-            return self.race_of(&access(first, present), |_, _| false);
+        if !kind.writes && lanes(present).all(|lane| addresses[lane] == addresses[first]) {
+            let access = access(first, present);
+            if order.is_some() && self.is_repeated(&access) {
+                return false;
+            }
+            if order.is_none() || self.objects(space).is_empty() {
+                return self.race_of(&access, |_, _| false);
+            }
         }
         lanes(present).any(|lane| {
             // A store of what is there already, or what a lane before it puts there.
@@ -259,19 +254,35 @@ impl Machine<'_> {
         space: MemorySpace,
         writes: bool,
     ) -> bool {
+        self.race_of(&self.atomic(ins, (address, lane, 1 << lane), (width, space), writes), |_, _| false)
+    }
+
+    /// Whether the lanes of `mask` have all made this comparison before, it has failed, and nothing has changed since:
+    /// those that fail again need no [`Machine::race_of_atomic`], as long as none before them writes.
+    pub(crate) fn compares_again(
+        &mut self,
+        ins: &Ins,
+        (addresses, mask): (&Addresses, u32),
+        width: u64,
+        space: MemorySpace,
+    ) -> bool {
+        let Some(first) = lanes(mask).next() else { return false };
+        lanes(mask).all(|lane| addresses[lane] == addresses[first])
+            && self.is_repeated(&self.atomic(ins, (addresses[first], first, mask), (width, space), false))
+    }
+
+    fn atomic(
+        &self,
+        ins: &Ins,
+        (address, lane, mask): (u64, usize, u32),
+        (width, space): (u64, MemorySpace),
+        writes: bool,
+    ) -> LaneAccess {
         let Addressing { strength, acquires, releases, .. } = Addressing::unpack(ins.extra);
         let scope = if strength == Strength::Strong(Scope::Block) { Scope::Block } else { Scope::Device };
-        let access = LaneAccess {
-            address,
-            width,
-            lane,
-            mask: 1 << lane,
-            kind: Kind { reads: true, writes, strength },
-            order: Some(Order { acquires, releases, scope }),
-            pc: self.pc_of(ins),
-            space,
-        };
-        self.race_of(&access, |_, _| false)
+        let kind = Kind { reads: true, writes, strength };
+        let order = Some(Order { acquires, releases, scope });
+        LaneAccess { address, width, lane, mask, kind, order, pc: self.pc_of(ins), space }
     }
 
     /// Checks and records what a lane has done to an object of 8 bytes in shared memory through which the threads of a
@@ -351,7 +362,7 @@ impl Machine<'_> {
                 let address = access.address + offset;
                 if access.order.is_none() && access.kind.writes {
                     synchronising |= !self.objects(access.space).is_empty() && self.is_synchronising(at);
-                } else if self.with_cells(at, |cells, _, _| cells.has(at.index, new)) {
+                } else if self.has(at, new) {
                     continue;
                 }
                 if access.order.is_none()
@@ -382,6 +393,9 @@ impl Machine<'_> {
             from = to;
         }
         self.release(access, released, synchronising);
+        if access.order.is_some() && !access.kind.writes {
+            self.remember(access);
+        }
         false
     }
 
@@ -401,13 +415,14 @@ impl Machine<'_> {
         found
     }
 
-    fn objects(&self, space: MemorySpace) -> &super::Objects {
+    pub(super) fn objects(&self, space: MemorySpace) -> &super::Objects {
         if space == MemorySpace::Global { &self.races.objects } else { &self.here.objects }
     }
 
     /// What a strong access makes its thread know, and what it makes known to others, by scope.
     fn observe_and_publish(&mut self, access: &LaneAccess, found: &[Option<Clock>; 2]) -> [Option<Clock>; 2] {
         let Some(order) = access.order else { return [None, None] };
+        self.here.strong |= 1 << self.warp;
         let threads = &mut self.here.threads;
         threads.observe(self.warp, access.lane, order, found);
         if !access.kind.writes {
@@ -441,6 +456,7 @@ impl Machine<'_> {
     /// Whether a conflicting access is ordered before this one by the place that both access: by what this one reads
     /// there, or because `old` has released something there and the lane has acquired all that is there.
     fn is_synchronised(&self, access: &LaneAccess, old: &Record, found: &[Option<Clock>; 2]) -> bool {
+        let old = &Record { mask: self.others(access, old), ..*old };
         if found.iter().any(|clock| covers(clock.as_ref(), old, old.mask)) {
             return true;
         }
@@ -482,6 +498,10 @@ impl Machine<'_> {
 
     fn conflicts(&mut self, at: Cell, new: Record) -> Set {
         self.with_cells(at, |cells, by, floor| cells.conflicts(at.index, new, by, floor))
+    }
+
+    pub(super) fn has(&mut self, at: Cell, new: Record) -> bool {
+        self.with_cells(at, |cells, by, floor| cells.has(at.index, new, &Ordered::new(by, floor)))
     }
 
     fn record(&mut self, at: Cell, new: Record) {

@@ -86,6 +86,13 @@ impl Range {
             _ => false,
         }
     }
+
+    /// Whether every lane of this range accesses all of `other`.
+    fn is_by_lanes_of(self, other: Range) -> bool {
+        matches!(other.lanes, Lanes::All(_))
+            && matches!(self.lanes, Lanes::All(_))
+            && self.mask(self.from) & !other.mask(other.from) == 0
+    }
 }
 
 /// In place of the range of the first record: the line has cells, whose number is in place of the block.
@@ -163,7 +170,9 @@ fn touch_again(line: &mut Line, new: Range, time: Time, id: Id, by: &Accessor<'_
         }
         let old_id = Id(line[IDENTITY + slot]);
         let same_warp = block == here && old_id.warp() == id.warp();
-        let ordered = same_warp && (old.is_aligned_with(new) || old_time <= by.threads.warp_floor(by.warp))
+        // Lanes that read again leave what they have read before behind.
+        let again = || !id.writes() && !old_id.writes() && old.is_by_lanes_of(new);
+        let ordered = same_warp && (old.is_aligned_with(new) || again() || old_time <= by.threads.warp_floor(by.warp))
             || block == here && old_time <= by.threads.floor
             || block != here && by.threads.warp_knows_block(by.warp, block, old_time);
         if ordered {
@@ -184,7 +193,7 @@ fn touch_again(line: &mut Line, new: Range, time: Time, id: Id, by: &Accessor<'_
     }
     if let (Some(a), Some(b)) = (reads[0], reads[1]) {
         let new = Record { time, block: here, mask: new.mask(new.from), id };
-        if new.is_represented_by(&a, &b) {
+        if new.is_surely_represented_by(&a, &b) {
             return true;
         }
     }

@@ -9,6 +9,7 @@
 //! * [`sync`]: how atomics and other strong accesses do;
 //! * [`record`]: accesses, and which of them conflict;
 //! * [`cells`] and [`lines`]: shadow memory, which keeps the accesses that others may still race with;
+//! * [`repeat`]: reads that tell nothing new;
 //! * [`hooks`]: what instructions call; [`diagnosis`] and [`report`]: what a fault says.
 //!
 //! # How an instruction synchronises
@@ -27,6 +28,7 @@ pub(crate) mod lines;
 #[cfg(test)]
 mod oracle;
 pub(crate) mod record;
+mod repeat;
 pub(crate) mod report;
 pub(crate) mod sync;
 pub(crate) mod threads;
@@ -34,6 +36,7 @@ pub(crate) mod threads;
 use cells::{Accessor, Cells};
 use clock::{LAST, Time};
 use lines::Pools;
+use repeat::Look;
 use report::Scope;
 use sync::Objects;
 use threads::Threads;
@@ -108,6 +111,20 @@ pub(crate) struct BlockRaces {
     size: usize,
     /// Places in shared memory through which threads synchronise.
     objects: Objects,
+    /// What each warp has read last, if it may do so again.
+    looks: Vec<Option<Look>>,
+    /// The warps that have made strong accesses, as bits.
+    strong: u32,
+}
+
+/// A cell of shadow memory.
+#[derive(Clone, Copy)]
+struct Cell {
+    /// Of global memory.
+    global: bool,
+    /// It stands for a byte.
+    in_bytes: bool,
+    index: usize,
 }
 
 impl BlockRaces {
@@ -116,6 +133,9 @@ impl BlockRaces {
         self.threads.start(races.number(index), warps, races.now);
         races.advance();
         self.objects.clear();
+        self.strong = 0;
+        self.looks.clear();
+        self.looks.resize(warps, None);
         if self.size != shared as usize {
             self.size = shared as usize;
             self.in_bytes = false;

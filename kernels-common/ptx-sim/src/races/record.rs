@@ -140,6 +140,13 @@ impl Record {
                 && (a.id.warp() != b.id.warp()
                     || a.id.warp() == self.id.warp() && (a.mask != b.mask || a.mask.count_ones() > 1)))
     }
+
+    /// The same where it is not known what is ordered before this access, but by barriers of all lanes of its warp, or of
+    /// its block: an earlier access of the warp may have been ordered by a barrier of some.
+    pub(crate) fn is_surely_represented_by(&self, a: &Record, b: &Record) -> bool {
+        let is_recent = |old: &Record| old.time == self.time || !old.shares_warp(self);
+        is_recent(a) && is_recent(b) && self.is_represented_by(a, b)
+    }
 }
 
 /// The accesses to some bytes that others may still race with, in the order in which they were made.

@@ -70,6 +70,9 @@ pub enum Missing {
     WarpBarrier,
     /// They are threads of one block: a `__syncthreads`.
     BlockBarrier,
+    /// They are threads of one block, and one of the accesses is strong, or the warps of both have made strong accesses
+    /// elsewhere: a `__syncthreads`, or release and acquire.
+    BarrierOrRelease,
     /// They are threads of different blocks: release and acquire, by fences and atomics, or the end of the kernel.
     Release,
     /// They are threads of different blocks. The second one has read what the first one released, but no fence for the
@@ -91,6 +94,11 @@ impl fmt::Display for Missing {
             }
             Missing::BlockBarrier => {
                 "nothing orders these threads of one block: a `__syncthreads()` between the two would"
+            }
+            Missing::BarrierOrRelease => {
+                "nothing orders these threads of one block: they need a barrier (`__syncthreads()`) between the two, or \
+                 a release and an acquire (a `__threadfence_block()` before an atomic on one side, one after an atomic \
+                 on the other)"
             }
             Missing::Release => {
                 "nothing orders these threads of different blocks: they need a release and an acquire (a \
@@ -119,11 +127,10 @@ pub(crate) fn describe(
 ) -> fmt::Result {
     write!(f, "data race: {second}, and before it {first}")?;
     if let Some(place) = place {
+        write!(f, "; both touch byte {} of ", place.offset)?;
         match (&place.label, second.access.space) {
-            (Some(label), MemorySpace::Shared) => {
-                write!(f, "; both touch byte {} of `{label}`, {} bytes of shared memory", place.offset, place.size)?;
-            }
-            _ => write!(f, "; both touch {place}")?,
+            (Some(label), MemorySpace::Shared) => write!(f, "`{label}`, {} bytes of shared memory", place.size)?,
+            _ => place.write_allocation(f)?,
         }
     }
     write!(f, "; {missing}")

@@ -16,7 +16,10 @@ struct Object {
 
 /// The places of one memory, by the number of their four-byte word.
 #[derive(Debug, Default)]
-pub(crate) struct Objects(HashMap<u64, Object>);
+pub(crate) struct Objects {
+    words: HashMap<u64, Object>,
+    changes: u64,
+}
 
 /// The words of an access.
 pub(crate) fn words(address: u64, bytes: u64) -> impl Iterator<Item = u64> {
@@ -25,17 +28,23 @@ pub(crate) fn words(address: u64, bytes: u64) -> impl Iterator<Item = u64> {
 
 impl Objects {
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.words.clear();
+        self.changes += 1;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.words.is_empty()
+    }
+
+    /// How often anything has changed here.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// What a strong read with `scope` by a thread of `block` finds at a place, by the scope of the fence that it takes
     /// to acquire it.
     pub(crate) fn find(&self, place: u64, block: u32, scope: Scope) -> [Option<Clock>; 2] {
-        let Some(object) = self.0.get(&place) else { return [None, None] };
+        let Some(object) = self.words.get(&place) else { return [None, None] };
         let near = object.blocks.get(&block).cloned();
         let far = if scope == Scope::Device { object.device.clone() } else { None };
         [near, far]
@@ -46,12 +55,13 @@ impl Objects {
     pub(crate) fn release(&mut self, place: u64, block: u32, reads: bool, released: [Option<Clock>; 2]) {
         let [near, far] = released;
         if !reads {
-            self.0.remove(&place);
+            self.forget(place);
         }
         if near.is_none() && far.is_none() {
             return;
         }
-        let object = self.0.entry(place).or_default();
+        self.changes += 1;
+        let object = self.words.entry(place).or_default();
         join_into(&mut object.device, far.as_ref());
         if let Some(near) = near {
             match object.blocks.get_mut(&block) {
@@ -65,13 +75,13 @@ impl Objects {
 
     /// Whether threads of `block` have released something that `is_it` holds for, but to their block only.
     pub(crate) fn any_narrow(&self, block: u32, is_it: impl Fn(&Clock) -> bool) -> bool {
-        self.0
+        self.words
             .values()
             .any(|object| object.blocks.get(&block).is_some_and(&is_it) && !object.device.as_ref().is_some_and(&is_it))
     }
 
-    /// Forgets a place, which a weak write has written.
+    /// Forgets a place, which a write has written that passes nothing on.
     pub(crate) fn forget(&mut self, place: u64) {
-        self.0.remove(&place);
+        self.changes += u64::from(self.words.remove(&place).is_some());
     }
 }
