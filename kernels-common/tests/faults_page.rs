@@ -1,4 +1,4 @@
-//! The page `docs/faults.md` names the tests that hold its promises. They exist.
+//! The page `docs/faults.md` names the tests that hold its promises, and `docs/simulator.md` does. They exist.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -37,10 +37,9 @@ fn is_made_by_sum_tests(function: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == function)
 }
 
-#[test]
-fn every_test_on_the_page_exists() {
+/// What a page names that is not there.
+fn missing(page: &str) -> Vec<&str> {
     let root = root();
-    let page = std::fs::read_to_string(root.join("docs/faults.md")).unwrap();
     let mut sources: HashMap<&str, String> = HashMap::new();
     let mut missing = Vec::new();
     for reference in page.lines().flat_map(references) {
@@ -54,7 +53,17 @@ fn every_test_on_the_page_exists() {
             missing.push(reference);
         }
     }
-    assert!(missing.is_empty(), "docs/faults.md names what is not there: {missing:#?}");
+    missing
+}
+
+#[test]
+fn every_test_on_the_page_exists() {
+    for page in ["docs/faults.md", "docs/simulator.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        assert!(text.contains(".rs::"), "{page} names no tests");
+        let missing = missing(&text);
+        assert!(missing.is_empty(), "{page} names what is not there: {missing:#?}");
+    }
 }
 
 #[test]

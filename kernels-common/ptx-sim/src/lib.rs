@@ -69,12 +69,13 @@
 //!   instruction, and gives the lanes of an atomic, and of a store to one address, any order; again repeatably.
 //!   [`schedules`] runs a test under many seeds. Lanes that part at a branch meet at its immediate post-dominator; a
 //!   path that waits gives way to any other, so that spin locks come to an end.
-//! * **Threads.** With more than one [host thread](Config::threads) results, counters and the fault of a launch are
-//!   those of one, for kernels that do not depend on the order of their blocks.
+//! * **Threads.** With more than one [host thread](Config::threads), and without the check for races, results, counters
+//!   and the fault of a launch are those of one, for kernels that do not depend on the order of their blocks.
 //! * **Faults.** Accesses out of bounds, misaligned, through null or to freed memory, reads of memory that nobody has
-//!   written, writes to constants, [data races](#races), barriers that some threads miss, shuffles from absent lanes, deadlocks and hangs are
-//!   [faults](Fault) that name the instruction, its line in the PTX and, with line information, in the CUDA source, the
-//!   block, the thread and the allocation. [`Checks`] turns them off one by one.
+//!   written, writes to constants, [data races](#races), barriers that some threads miss, shuffles from absent lanes,
+//!   deadlocks and hangs are [faults](Fault) that name the instruction, its line in the PTX and, with line information,
+//!   in the CUDA source, the block, the thread and the allocation. All but the last two
+//!   can be turned off by [`Checks`].
 //! * **Asynchronous copies.** They are checked when they are issued, and done when something waits for them, or with a
 //!   seed at any time before that. A read of shared memory that does not wait for the copy into it is a fault.
 //! * **Output.** What kernels print is [there](Simulator::take_output) after the launch, and an `assert` that fails is a
@@ -92,14 +93,16 @@
 //! One access happens before another
 //!
 //! * if the same thread makes both, in this order; the lanes of one instruction have none;
-//! * if a **block barrier** lies between them (`bar`, `barrier`, also numbered ones and those of some warps; `arrive` only
-//!   releases, threads that have left have arrived), or for lanes of a warp a **warp barrier** (`bar.warp.sync`) of both.
-//!   Shuffles, votes, matches and reductions of a warp order no memory;
+//! * if a **block barrier** lies between them (`bar`, `barrier`, also numbered ones and those of some warps, and those of
+//!   a cluster of one block; `arrive` only releases, threads that have left have arrived), or for lanes of a warp a
+//!   **warp barrier** (`bar.warp.sync`) of both. Shuffles, votes, matches and reductions of a warp order no accesses of
+//!   its lanes; they pass on what a lane has acquired from other warps;
 //! * if one thread **releases** and the other **acquires**: a strong write releases if it says so or if its thread has had
 //!   a fence before it, and a strong read of the same place acquires if it says so or with the next fence. Atomics in
 //!   between pass on what was released; strong stores end it. Strong are atomics, `.relaxed`, `.acquire`, `.release` and
 //!   `.volatile` accesses. Fences and strong accesses of the scope `.cta` reach the threads of their block, those of `.gpu`
-//!   and `.sys` all. This makes up the barriers of a grid, locks, flags, and the block that finishes last;
+//!   and `.sys` all. This makes up the barriers of a grid, locks, flags, and the block that finishes last. An `mbarrier`
+//!   has it too: arrivals release, and a wait that finds the phase complete acquires;
 //! * if a launch ends, or the host does something, between them.
 //!
 //! Strong accesses whose scopes reach each other do not race, whatever their order. Some cases the memory model of PTX
@@ -115,16 +118,19 @@
 //! * A strong read is ordered after the earlier plain writes to its own place that the strong write it reads has released.
 //!
 //! A place remembers two of the accesses of each kind that nothing has ordered yet, of different blocks, warps or lanes if
-//! there are any, so that a race may go unseen when more have gone before; none is ever made up.
+//! there are any, so that a race may go unseen when more have gone before; none is ever made up. Asynchronous copies take
+//! no part, but in the check of their own.
 //!
 //! # What it leaves out
 //!
 //! Textures and surfaces, tensor cores and copies by tensor map, clusters of more than one block, dynamic parallelism;
-//! caches and time. A kernel that needs an instruction which is not there fails when it is
-//! [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module are not affected. The
-//! book's chapter on the simulator's instructions lists what there is.
+//! caches and time; outcomes of weak memory, which shows as races alone. A kernel that needs an instruction which is not
+//! there fails when it is [asked for](Simulator::kernel), with the opcode, line and column; other kernels of the module
+//! are not affected. The book's chapter on the simulator's instructions lists what there is.
 //!
 //! # How it works
+//!
+//! The book's chapter on the simulator, `docs/simulator.md`, tells it at length.
 //!
 //! A kernel is [parsed](ptx), then lowered to functions that each run one instruction for the 32 lanes of a warp. A
 //! register is a row of 32 values, so that the functions are loops which the compiler vectorises; they exist twice, for

@@ -23,8 +23,8 @@
 //! | `PTX_SIM_SEED=17` | this seed only |
 //! | `PTX_SIM_SEED=none` | no seed only |
 //!
-//! What a schedule can show is a race of whole instructions: each is executed at once, and all threads see its effect.
-//! A fence that is missing changes nothing here.
+//! What the outcome of a schedule can show is an order of whole instructions: each is executed at once, and all threads
+//! see its effect. A fence that is missing changes no outcome; it is found as a [race](crate#races).
 
 use std::fmt;
 

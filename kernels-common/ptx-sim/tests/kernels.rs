@@ -104,6 +104,11 @@ fn dot() {
         let (dx, dy, out) = (device.upload(&x), device.upload(&y), device.upload(&[0f32]));
         device.launch("dot_packets", launch(3, 512), Params::new().add(dx).add(dy).add(out).add(n as u64 / 4));
         assert_eq!(device.download::<f32>(out, 1), [product]);
+        let n = 156 * 256;
+        let product: f32 = x[..n].iter().zip(&y).map(|(x, y)| x * y).sum();
+        let out = device.upload(&[0f32]);
+        device.launch("dot_tree", launch(156, 256), Params::new().add(dx).add(dy).add(out));
+        assert_eq!(device.download::<f32>(out, 1), [product]);
     }
 }
 

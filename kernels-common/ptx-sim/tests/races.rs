@@ -480,6 +480,51 @@ fn grid_barriers_order_blocks() {
 }
 
 #[test]
+fn barriers_that_are_passed_in_two_steps() {
+    // Arrive and wait, what has to come before, and the other thread of the exchange.
+    let cluster = ("", "barrier.cluster.arrive;", "barrier.cluster.wait;");
+    let mbarrier = (
+        "@%p8 mbarrier.init.shared.b64 [s], 64;\nbar.sync 0;",
+        "mbarrier.arrive.shared.b64 %rd5, [s];",
+        "WAIT:\nmbarrier.test_wait.shared.b64 %p5, [s], %rd5;\n@!%p5 bra WAIT;",
+    );
+    for (before, arrive, wait) in [cluster, mbarrier] {
+        for (other, missing) in [(1, Missing::WarpBarrier), (32, Missing::BlockBarrier)] {
+            for space in ["shared", "global"] {
+                let between = exchange(other, space, &format!("{arrive}\n{wait}"));
+                sound(launch(1, 64), &format!("{before}\n{between}"));
+                // What a thread does after it has arrived is not ordered before what others do after they have waited.
+                let late = exchange(other, space, wait);
+                broken_for_want_of(missing, launch(1, 64), &format!("{before}\n{arrive}\n{late}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lane_tells_its_warp_what_it_has_read() {
+    // Lane 0 of warp 1 waits for warp 0, and all its lanes read the data.
+    let body = |look: &str, tell: &str| {
+        format!(
+            "setp.lt.u32 %p2, %r0, 32;\n@!%p2 bra CONSUME;\n@!%p8 bra END;\nmov.u32 %r9, 7;\n\
+             st.global.u32 [%rd0+128], %r9;\nst.release.cta.global.u32 [%rd0], %r9;\nbra END;\nCONSUME:\n\
+             setp.ne.u32 %p3, %r0, 32;\n@%p3 bra TOLD;\nWAIT:\n{look}.global.u32 %r7, [%rd0];\n\
+             setp.eq.u32 %p4, %r7, 0;\n@%p4 bra WAIT;\nTOLD:\n{tell}\nld.global.u32 %r10, [%rd0+128];\nEND:"
+        )
+    };
+    let tells = ["shfl.sync.idx.b32 %r11, %r7, 0, 31, -1;", "vote.sync.any.pred %p5, %p3, -1;", "bar.warp.sync -1;"];
+    for tell in tells {
+        sound(launch(1, 64), &body("ld.acquire.cta", tell));
+        sound(launch(1, 64), &body("ld.relaxed.cta", &format!("{tell}\nmembar.cta;")));
+        broken(launch(1, 64), &body("ld.relaxed.cta", tell));
+    }
+    broken(launch(1, 64), &body("ld.acquire.cta", ""));
+    // Only half of the warp is told.
+    let half = "setp.lt.u32 %p6, %r0, 48;\n@%p6 bar.warp.sync 0xffff;";
+    broken(launch(1, 64), &body("ld.acquire.cta", half));
+}
+
+#[test]
 fn without_the_check_nothing_is_said() {
     let mut others = Checks::ALL;
     others.races = false;

@@ -174,3 +174,17 @@ KERNEL transpose_32(const float* in, float* out, unsigned width, unsigned height
 KERNEL transpose_33(const float* in, float* out, unsigned width, unsigned height) {
     transpose<33>(in, out, width, height);
 }
+
+// A dot product by a tree: one element a thread, one atomic addition a block.
+KERNEL dot_tree(const float* x, const float* y, float* out) {
+    __shared__ float s[256];
+    unsigned t = threadIdx.x;
+    u64 i = blockIdx.x * (u64)blockDim.x + t;
+    s[t] = x[i] * y[i];
+    __syncthreads();
+    for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) atomicAdd(out, s[0]);
+}
