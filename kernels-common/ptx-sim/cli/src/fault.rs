@@ -142,16 +142,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ptx = folder.path().join("k.ptx").to_str().unwrap().to_owned();
         let module = Module::parse(&ptx, ".version 7.0\n.target sm_75\n.address_size 64\n").unwrap();
-        let place = SourceLocation { file: "/nowhere/k.cu".into(), line: 2 };
+        let place = SourceLocation { file: "/nowhere/k.cu".into(), line: 2, inlined_at: None };
         assert_eq!(source_line(&module, &place).text, None);
         fs::write(folder.path().join("k.cu"), "one\n  two;\n").unwrap();
         assert_eq!(source_line(&module, &place).text.as_deref(), Some("two;"));
         let elsewhere = folder.path().join("other.cu");
         fs::write(&elsewhere, "first\nsecond\n").unwrap();
-        let place = SourceLocation { file: elsewhere.to_str().unwrap().into(), line: 2 };
+        let place = SourceLocation { file: elsewhere.to_str().unwrap().into(), line: 2, inlined_at: None };
         assert_eq!(source_line(&module, &place).text.as_deref(), Some("second"));
         // A file that has changed since.
-        let place = SourceLocation { file: "k.cu".into(), line: 7 };
+        let place = SourceLocation { file: "k.cu".into(), line: 7, inlined_at: None };
         assert_eq!(source_line(&module, &place).text, None);
     }
 }

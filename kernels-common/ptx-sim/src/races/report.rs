@@ -117,14 +117,14 @@ pub(crate) fn describe(
     place: Option<&Place>,
     missing: Missing,
 ) -> fmt::Result {
-    write!(f, "data race: {second}, and before it {first}")?;
+    f.write_str("data race")?;
     if let Some(place) = place {
         match (&place.label, second.access.space) {
             (Some(label), MemorySpace::Shared) => {
-                write!(f, "; both touch byte {} of `{label}`, {} bytes of shared memory", place.offset, place.size)?;
+                write!(f, " at byte {} of `{label}`, {} bytes of shared memory", place.offset, place.size)?;
             }
-            _ => write!(f, "; both touch {place}")?,
+            _ => write!(f, " {place}")?,
         }
     }
-    write!(f, "; {missing}")
+    write!(f, ": {missing}\n    first {first}\n    then {second}")
 }
