@@ -194,6 +194,11 @@ fn an_exhausted_budget_names_an_instruction_of_the_loop() {
     let text = kernel("test", ".param .u64 out", "LOOP:\nadd.u32 %r9, %r9, 1;\nbra LOOP;");
     let fault = run_module(Config { budget: 10_000, ..Config::default() }, &text, 32).unwrap_err();
     assert_eq!(fault.site.as_ref().map(|site| &*site.opcode), Some("add.u32"), "{fault}");
+    // Nothing follows.
+    let text = ".version 7.0\n.target sm_75\n.address_size 64\n\
+                .visible .entry test(.param .u64 out)\n{\nnanosleep.u32 20;\n}\n";
+    let fault = run_module(Config { budget: 1, ..Config::default() }, text, 32).unwrap_err();
+    assert_eq!(fault.site.as_ref().map(|site| &*site.opcode), Some("nanosleep.u32"), "{fault}");
 }
 
 const FUNCTIONS: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\
