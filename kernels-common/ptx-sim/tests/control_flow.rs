@@ -167,6 +167,40 @@ fn hangs_and_traps() {
     assert_eq!((&fault.kind, fault.thread), (&FaultKind::Trap, Some([45, 0, 0])));
 }
 
+/// Where a budget runs out: in the loop that does not end, not before or behind it. A budget that is larger by one
+/// stops at another instruction of the loop, and each kind of turn's end comes up.
+#[test]
+fn an_exhausted_budget_names_an_instruction_of_the_loop() {
+    let before = "xor.b32 %r7, %r0, 1;\nxor.b32 %r7, %r7, 1;\n";
+    let after = "\nEND:\nxor.b32 %r8, %r0, 1;";
+    for (body, inside) in [
+        ("LOOP:\nadd.u32 %r9, %r9, 1;\nbra LOOP;", &["add.u32", "bra"][..]),
+        ("LOOP:\nadd.u32 %r9, %r9, 1;\nsetp.ne.u32 %p1, %r0, 99;\n@%p1 bra LOOP;", &["add.u32", "setp.ne.u32", "bra"]),
+        // Half of the lanes leave.
+        ("LOOP:\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p1, %r0, 16;\n@%p1 bra LOOP;", &["add.u32", "setp.lt.u32", "bra"]),
+        ("LOOP:\nnanosleep.u32 20;\nadd.u32 %r9, %r9, 1;\nbra LOOP;", &["nanosleep.u32", "add.u32", "bra"]),
+        ("LOOP:\nadd.u32 %r9, %r9, 1;\nnanosleep.u32 20;\nbra LOOP;", &["nanosleep.u32", "add.u32", "bra"]),
+        ("LOOP:\nadd.u32 %r9, %r9, 1;\nbar.sync 0;\nbra LOOP;", &["add.u32", "bar.sync", "bra"]),
+    ] {
+        let text = around(&format!("{before}{body}{after}"));
+        for (seed, budget) in [(None, 10_000), (None, 10_001), (None, 10_002), (Some(1), 10_000), (Some(2), 10_001)] {
+            let fault = run_module(Config { budget, seed, ..Config::default() }, &text, 32).unwrap_err();
+            assert!(matches!(fault.kind, FaultKind::Budget { .. }), "{fault}");
+            let site = fault.site.as_ref().unwrap();
+            assert!(inside.contains(&&*site.opcode), "seed {seed:?}, budget {budget}, {body}: {fault}");
+        }
+    }
+    // The kernel's first instruction is that of the loop.
+    let text = kernel("test", ".param .u64 out", "LOOP:\nadd.u32 %r9, %r9, 1;\nbra LOOP;");
+    let fault = run_module(Config { budget: 10_000, ..Config::default() }, &text, 32).unwrap_err();
+    assert_eq!(fault.site.as_ref().map(|site| &*site.opcode), Some("add.u32"), "{fault}");
+    // Nothing follows.
+    let text = ".version 7.0\n.target sm_75\n.address_size 64\n\
+                .visible .entry test(.param .u64 out)\n{\nnanosleep.u32 20;\n}\n";
+    let fault = run_module(Config { budget: 1, ..Config::default() }, text, 32).unwrap_err();
+    assert_eq!(fault.site.as_ref().map(|site| &*site.opcode), Some("nanosleep.u32"), "{fault}");
+}
+
 const FUNCTIONS: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\
     .func (.param .b32 result) power(.param .b32 base, .param .b32 exponent)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<5>;\n\
     ld.param.u32 %r0, [base];\nld.param.u32 %r1, [exponent];\nmov.u32 %r2, 1;\nLOOP:\nsetp.eq.u32 %p0, %r1, 0;\n\

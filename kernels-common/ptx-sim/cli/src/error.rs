@@ -8,6 +8,7 @@ use ptx_sim::{Fault, LoadError, MemoryError};
 use crate::argument::ArgumentError;
 use crate::buffer::NameError;
 use crate::kernel::KernelError;
+use crate::names::with_cpp_names;
 use crate::npy::NpyError;
 use crate::parameters::ParameterError;
 use crate::{INPUT, USAGE};
@@ -25,8 +26,10 @@ pub(crate) enum Error {
     Kernel(#[from] KernelError),
     #[error("the shape of a block is not known: say --block X, --block X,Y or --block X,Y,Z")]
     NoBlock,
-    #[error("{0}")]
+    #[error("{}", with_cpp_names(&.0.to_string()))]
     Launch(Fault),
+    #[error("--threads: only one thread looks for races: add --no-check races, or leave --threads out")]
+    ThreadsAndRaces,
     #[error(
         "buffer `{name}`: {asked} bytes are asked for, and {free} are free on the simulated device: take fewer elements, \
          or raise --memory if this machine has so much"
@@ -67,6 +70,7 @@ impl Error {
             | Error::Name(_)
             | Error::Parameter(_)
             | Error::NoBlock
+            | Error::ThreadsAndRaces
             | Error::Launch(_)
             | Error::DeviceMemory { .. }
             | Error::HostMemory { .. }

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use ptx_sim::ast::SourceLocation;
 use ptx_sim::ptx::Module;
-use ptx_sim::{Fault, FaultKind};
+use ptx_sim::{Fault, FaultKind, FaultSite, Missing, Operation, RaceAccess};
 use serde::Serialize;
+
+use crate::names::with_cpp_names;
 
 /// A fault as JSON.
 #[derive(Debug, Serialize)]
@@ -20,6 +22,17 @@ pub(crate) struct FaultReport {
     seed: Option<u64>,
     block: Option<[u32; 3]>,
     thread: Option<[u32; 3]>,
+    #[serde(flatten)]
+    site: SiteReport,
+    /// Of a race: the access that was made before, and the one that met it, which is the fault's.
+    accesses: Option<[AccessReport; 2]>,
+    /// Of a race: what would have ordered the accesses.
+    missing: Option<&'static str>,
+}
+
+/// An instruction, if there is one.
+#[derive(Debug, Serialize)]
+struct SiteReport {
     opcode: Option<String>,
     /// The device function, where it is not the kernel itself.
     function: Option<String>,
@@ -27,6 +40,19 @@ pub(crate) struct FaultReport {
     ptx: Option<Quote>,
     /// The line in the CUDA source, where the kernel has line information.
     source: Option<Quote>,
+}
+
+/// One access of a race.
+#[derive(Debug, Serialize)]
+struct AccessReport {
+    operation: &'static str,
+    space: String,
+    address: u64,
+    bytes: u32,
+    block: [u32; 3],
+    thread: [u32; 3],
+    #[serde(flatten)]
+    site: SiteReport,
 }
 
 /// A line of a file.
@@ -68,15 +94,22 @@ fn kind(kind: &FaultKind) -> &'static str {
     }
 }
 
-impl FaultReport {
-    pub(crate) fn new(fault: &Fault, module: &Module, seed: Option<u64>) -> FaultReport {
-        let site = fault.site.as_ref();
-        FaultReport {
-            kind: kind(&fault.kind),
-            message: fault.to_string(),
-            seed,
-            block: fault.block,
-            thread: fault.thread,
+/// The name of what is missing between the accesses of a race, for programs.
+fn missing(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Nothing => "nothing",
+        Missing::WarpBarrier => "warp-barrier",
+        Missing::BlockBarrier => "block-barrier",
+        Missing::Release => "release",
+        Missing::Acquire => "acquire",
+        Missing::Scope => "scope",
+        _ => "other",
+    }
+}
+
+impl SiteReport {
+    fn new(site: Option<&FaultSite>, module: &Module) -> SiteReport {
+        SiteReport {
             opcode: site.map(|site| site.opcode.to_string()),
             function: site.and_then(|site| site.function.as_ref()).map(ToString::to_string),
             ptx: site.map(|site| ptx_line(module, site.span.line)),
@@ -84,16 +117,75 @@ impl FaultReport {
         }
     }
 
+    fn quotes(&self) -> impl Iterator<Item = &Quote> {
+        [&self.ptx, &self.source].into_iter().flatten()
+    }
+}
+
+impl AccessReport {
+    fn new(access: &RaceAccess, module: &Module) -> AccessReport {
+        let RaceAccess { access, site, block, thread, .. } = access;
+        AccessReport {
+            operation: match access.operation {
+                Operation::Load => "load",
+                Operation::Store => "store",
+                Operation::Atomic => "atomic",
+            },
+            space: access.space.to_string(),
+            address: access.address,
+            bytes: access.bytes,
+            block: *block,
+            thread: *thread,
+            site: SiteReport::new(site.as_ref(), module),
+        }
+    }
+}
+
+impl FaultReport {
+    pub(crate) fn new(fault: &Fault, module: &Module, seed: Option<u64>) -> FaultReport {
+        let (accesses, missing) = match &fault.kind {
+            FaultKind::Race { first, second, missing: what, .. } => {
+                (Some([first, second].map(|access| AccessReport::new(access, module))), Some(missing(*what)))
+            }
+            _ => (None, None),
+        };
+        FaultReport {
+            kind: kind(&fault.kind),
+            message: with_cpp_names(&fault.to_string()),
+            seed,
+            block: fault.block,
+            thread: fault.thread,
+            site: SiteReport::new(fault.site.as_ref(), module),
+            accesses,
+            missing,
+        }
+    }
+
+    /// What is quoted, each under a heading.
+    fn places(&self) -> Vec<(&'static str, &SiteReport)> {
+        match &self.accesses {
+            Some([first, second]) if first.site.ptx != second.site.ptx => {
+                vec![("\n  first:", &first.site), ("\n  then:", &second.site)]
+            }
+            _ => vec![("", &self.site)],
+        }
+    }
+
     /// The message with the lines quoted below it.
     pub(crate) fn text(&self) -> String {
         let mut text = self.message.clone();
-        let quotes: Vec<&Quote> = [&self.ptx, &self.source].into_iter().flatten().collect();
-        let width = quotes.iter().map(|quote| quote.line.to_string().len()).max().unwrap_or_default();
-        for (place, quote) in quotes.into_iter().enumerate() {
-            if let Some(line) = &quote.text {
-                let gap = if place == 0 { "\n" } else { "" };
-                // Writing to a string does not fail.
-                let _ = write!(text, "\n{gap}  --> {}:{}\n  {:>width$} | {line}", quote.file, quote.line, quote.line);
+        let places = self.places();
+        let lines = places.iter().flat_map(|(_, site)| site.quotes()).map(|quote| quote.line);
+        let width = lines.max().unwrap_or_default().to_string().len();
+        for (heading, site) in places {
+            let gap = format!("\n{heading}");
+            let mut before = gap.as_str();
+            for Quote { file, line, text: quoted } in site.quotes() {
+                if let Some(quoted) = quoted {
+                    // Writing to a string does not fail.
+                    let _ = write!(text, "{before}\n  --> {file}:{line}\n  {line:>width$} | {quoted}");
+                    before = "";
+                }
             }
         }
         if self.kind == kind(&FaultKind::Budget { instructions: 0 }) {
@@ -142,16 +234,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ptx = folder.path().join("k.ptx").to_str().unwrap().to_owned();
         let module = Module::parse(&ptx, ".version 7.0\n.target sm_75\n.address_size 64\n").unwrap();
-        let place = SourceLocation { file: "/nowhere/k.cu".into(), line: 2 };
+        let place = SourceLocation { file: "/nowhere/k.cu".into(), line: 2, inlined_at: None };
         assert_eq!(source_line(&module, &place).text, None);
         fs::write(folder.path().join("k.cu"), "one\n  two;\n").unwrap();
         assert_eq!(source_line(&module, &place).text.as_deref(), Some("two;"));
         let elsewhere = folder.path().join("other.cu");
         fs::write(&elsewhere, "first\nsecond\n").unwrap();
-        let place = SourceLocation { file: elsewhere.to_str().unwrap().into(), line: 2 };
+        let place = SourceLocation { file: elsewhere.to_str().unwrap().into(), line: 2, inlined_at: None };
         assert_eq!(source_line(&module, &place).text.as_deref(), Some("second"));
         // A file that has changed since.
-        let place = SourceLocation { file: "k.cu".into(), line: 7 };
+        let place = SourceLocation { file: "k.cu".into(), line: 7, inlined_at: None };
         assert_eq!(source_line(&module, &place).text, None);
     }
 }

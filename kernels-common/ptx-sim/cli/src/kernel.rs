@@ -1,9 +1,8 @@
 //! Kernels by the names that people use: C++ names are mangled in PTX.
 
-use std::fmt;
-
-use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol};
 use ptx_sim::ptx::{KernelSignature, Module};
+
+use crate::names::{display_name, path};
 
 /// Messages that say which kernels there are list at most this many.
 const LISTED: usize = 20;
@@ -34,42 +33,6 @@ fn list(kernels: &[String]) -> String {
         text += &format!("\n    and {} more", kernels.len() - LISTED);
     }
     text
-}
-
-/// The C++ name with parameters, if `name` is one that a C++ compiler made.
-pub(crate) fn demangled(name: &str) -> Option<String> {
-    demangled_with(name, DemangleOptions::new().no_return_type())
-}
-
-/// The name that people know the kernel by: with its parameters where it has a C++ name.
-pub(crate) fn display_name(name: &str) -> String {
-    demangled(name).unwrap_or_else(|| name.to_owned())
-}
-
-fn demangled_with(name: &str, options: DemangleOptions) -> Option<String> {
-    // Anything can be a type to the demangler; a function begins so.
-    if !name.starts_with("_Z") {
-        return None;
-    }
-    let mut text = Bounded(String::new());
-    Symbol::new(name).ok()?.structured_demangle(&mut text, &options).ok()?;
-    Some(text.0)
-}
-
-/// The longest C++ name that is written out. A mangled name can stand for one that is exponentially longer.
-const LONGEST_NAME: usize = 1 << 14;
-
-/// A text that gets no longer than [`LONGEST_NAME`].
-struct Bounded(String);
-
-impl DemangleWrite for Bounded {
-    fn write_string(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > LONGEST_NAME {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(part);
-        Ok(())
-    }
 }
 
 /// `ns::f<int>` without namespaces and template arguments: `f`.
@@ -105,8 +68,7 @@ pub(crate) fn find<'a>(module: &'a Module, wanted: Option<&str>) -> Result<&'a K
         .map(|signature| Named {
             signature,
             display: display_name(&signature.name),
-            path: demangled_with(&signature.name, DemangleOptions::new().no_params().no_return_type())
-                .unwrap_or_else(|| signature.name.to_string()),
+            path: path(&signature.name).unwrap_or_else(|| signature.name.to_string()),
         })
         .collect();
     let names = |kernels: &[&Named]| kernels.iter().map(|kernel| kernel.display.clone()).collect::<Vec<_>>();
@@ -214,20 +176,5 @@ mod tests {
         let names: Vec<String> = (0..25).map(|number| format!("k{number}")).collect();
         let many = module(&names.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(find(&many, None).unwrap_err().to_string().ends_with("\n    and 5 more"));
-    }
-
-    #[test]
-    fn names_that_no_compiler_made_stay() {
-        assert_eq!(demangled("i"), None);
-        assert_eq!(demangled("_Zzzz"), None);
-        assert_eq!(display_name("_Z1fv"), "f()");
-        // pair<A, A>, then pairs of pairs, each of which is twice as long as the one before.
-        let doubled = |levels: u8| {
-            let digits = b"123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-            let pairs = digits[..levels.into()].iter().map(|&digit| format!("S0_IS{0}_S{0}_E", digit as char));
-            format!("_Z1f1A4pairIS_S_E{}", pairs.collect::<String>())
-        };
-        assert_eq!(display_name(&doubled(1)), "f(A, pair<A, A>, pair<pair<A, A>, pair<A, A> >)");
-        assert_eq!(display_name(&doubled(35)), doubled(35));
     }
 }

@@ -12,6 +12,7 @@ mod error;
 mod fault;
 mod kernel;
 mod list;
+mod names;
 mod npy;
 mod number;
 mod options;

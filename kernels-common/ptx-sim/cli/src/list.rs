@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Output;
 use crate::error::Error;
-use crate::kernel;
+use crate::names;
 use crate::options::ListOptions;
 use crate::parameters::{advice, ptx_type};
 use crate::report::{FORMAT, json};
@@ -88,7 +88,7 @@ fn report(simulator: &Simulator, program: &Result<Program, LoadError>, signature
     };
     KernelReport {
         name: signature.name.to_string(),
-        signature: kernel::display_name(&signature.name),
+        signature: names::display_name(&signature.name),
         parameters: signature
             .params
             .iter()

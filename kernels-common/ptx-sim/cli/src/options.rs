@@ -1,9 +1,12 @@
 //! The command line.
 
+use std::thread::available_parallelism;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ptx_sim::{Checks, Config};
 
 use crate::argument::Buffer;
+use crate::error::Error;
 use crate::number;
 use crate::shape;
 
@@ -78,7 +81,8 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive_u32)]
     pub(crate) sms: u32,
 
-    /// Shuffle the order of blocks, warps and divergent paths; the same seed gives the same order
+    /// Draw a schedule by chance: how many blocks run at the same time, which warp is next, at which instruction its
+    /// turn ends, in which order lanes write. The same seed draws the same schedule
     #[arg(long, value_name = "N", value_parser = number_u64)]
     pub(crate) seed: Option<u64>,
 
@@ -90,6 +94,17 @@ pub(crate) struct RunOptions {
     /// Fail if any two seeds give different bits in any buffer
     #[arg(long, requires = "seeds")]
     pub(crate) reproducible: bool,
+
+    /// Host threads that run the blocks of a launch, or `all` of this machine: needs --no-check races. Results are
+    /// those of one; kernels whose code lets the order of blocks matter are run by one
+    #[arg(
+        long,
+        value_name = "N|all",
+        default_value = "1",
+        value_parser = threads,
+        conflicts_with_all = ["seed", "seeds", "cooperative"]
+    )]
+    pub(crate) threads: Threads,
 
     /// Look for these faults too
     #[arg(long, value_name = "CHECK", value_enum, value_delimiter = ',')]
@@ -119,6 +134,14 @@ pub(crate) struct RunOptions {
 /// X, Y and Z.
 pub(crate) type Shape = [u32; 3];
 
+/// Host threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    Number(usize),
+    /// As many as the machine runs at the same time.
+    All,
+}
+
 /// What can be looked for, by the names of [`Checks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Check {
@@ -140,7 +163,10 @@ pub(crate) enum Check {
 
 impl RunOptions {
     /// The simulator that is asked for, without a seed.
-    pub(crate) fn config(&self) -> Config {
+    ///
+    /// # Errors
+    /// If several threads are to look for races.
+    pub(crate) fn config(&self) -> Result<Config, Error> {
         let mut checks = Checks::default();
         let choices =
             self.check.iter().map(|check| (check, true)).chain(self.no_check.iter().map(|check| (check, false)));
@@ -155,14 +181,21 @@ impl RunOptions {
                 Check::Exited => checks.exited = on,
             }
         }
-        Config {
+        let threads = match self.threads {
+            Threads::Number(1) => 1,
+            _ if checks.races => return Err(Error::ThreadsAndRaces),
+            Threads::Number(number) => number,
+            Threads::All => available_parallelism().map_or(1, usize::from),
+        };
+        Ok(Config {
             checks,
+            threads,
             multiprocessors: self.sms,
             capability: self.cc,
             budget: self.budget,
             memory: self.memory,
             ..Config::default()
-        }
+        })
     }
 }
 
@@ -182,6 +215,20 @@ fn positive_u64(text: &str) -> Result<u64, String> {
 
 fn positive_u32(text: &str) -> Result<u32, String> {
     number_u32(text).ok().filter(|&number| number > 0).ok_or_else(|| format!("`{text}` is no number from 1 to 2^32-1"))
+}
+
+/// More host threads than any machine needs.
+const MOST_THREADS: u64 = 1024;
+
+fn threads(text: &str) -> Result<Threads, String> {
+    if text == "all" {
+        return Ok(Threads::All);
+    }
+    let number = number_u64(text).ok().filter(|number| (1..=MOST_THREADS).contains(number));
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number
+        .map(Threads::Number)
+        .ok_or_else(|| format!("`{text}` is neither `all` nor a number from 1 to {MOST_THREADS}"))
 }
 
 fn capability(text: &str) -> Result<(u32, u32), String> {
@@ -247,7 +294,7 @@ mod tests {
 
     #[test]
     fn checks_are_those_of_the_simulator_by_default_and_one_by_one() {
-        let checks = |words: &[&str]| run(words).unwrap().config().checks;
+        let checks = |words: &[&str]| run(words).unwrap().config().unwrap().checks;
         assert_eq!(checks(&[]), Checks::default());
         assert_eq!(checks(&["--check", "all"]), Checks::ALL);
         assert_eq!(checks(&["--no-check", "all"]), Checks::NONE);
@@ -267,6 +314,25 @@ mod tests {
     }
 
     #[test]
+    fn several_threads_look_for_no_races() {
+        let config = |words: &[&str]| run(words).unwrap().config();
+        assert_eq!(config(&[]).unwrap().threads, 1);
+        assert_eq!(config(&["--threads", "1"]).unwrap().threads, 1);
+        for threads in ["2", "all"] {
+            let refused = config(&["--threads", threads]).unwrap_err();
+            assert!(refused.to_string().contains("--no-check races"), "{refused}");
+            assert_eq!(refused.exit_code(), crate::USAGE);
+            for other in [&["--seed", "1"][..], &["--seeds", "2"], &["--cooperative"]] {
+                let words = [&["--no-check", "races", "--threads", threads][..], other].concat();
+                assert!(run(&words).unwrap_err().contains("cannot be used with"), "{words:?}");
+            }
+        }
+        assert_eq!(config(&["--no-check", "races", "--threads", "3"]).unwrap().threads, 3);
+        let all = config(&["--no-check", "all", "--threads", "all"]).unwrap().threads;
+        assert_eq!(all, available_parallelism().unwrap().get());
+    }
+
+    #[test]
     fn numbers_that_are_none_are_named() {
         for (words, says) in [
             (["--grid", "0"], "is no number from 1"),
@@ -277,6 +343,8 @@ mod tests {
             (["--seed", "x"], "from 0 to 2^64-1"),
             (["--seeds", "0"], "from 1 to 2^64-1"),
             (["--budget", "0"], "from 1 to 2^64-1"),
+            (["--threads", "0"], "neither `all` nor a number from 1 to 1024"),
+            (["--threads", "1025"], "neither `all` nor a number from 1 to 1024"),
             (["--cc", "9"], "is no compute capability"),
             (["--print", "x:y"], "is no number"),
             (["--check", "everything"], "invalid value"),

@@ -6,7 +6,7 @@ use ptx_sim::ptx::{KernelSignature, Param};
 use crate::argument::{Argument, Field};
 use crate::buffer::Prepared;
 use crate::dtype::Dtype;
-use crate::kernel::display_name;
+use crate::names::display_name;
 use crate::pointee::pointees;
 
 /// Why arguments do not fit a kernel.

@@ -48,6 +48,7 @@ pub(crate) struct LaunchReport {
     seed: Option<u64>,
     capability: String,
     multiprocessors: u32,
+    threads: usize,
 }
 
 impl LaunchReport {
@@ -61,6 +62,7 @@ impl LaunchReport {
             seed,
             capability: format!("{major}.{minor}"),
             multiprocessors: config.multiprocessors,
+            threads: config.threads,
         }
     }
 }

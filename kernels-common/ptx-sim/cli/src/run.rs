@@ -15,6 +15,7 @@ use crate::dtype::Literal;
 use crate::error::Error;
 use crate::fault::FaultReport;
 use crate::kernel;
+use crate::names;
 use crate::npy::{self, Array};
 use crate::options::{self, RunOptions};
 use crate::parameters;
@@ -48,7 +49,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Output, Error> {
         format: FORMAT,
         file: options.file.clone(),
         kernel: signature.name.to_string(),
-        signature: kernel::display_name(&signature.name),
+        signature: names::display_name(&signature.name),
         launch: LaunchReport::new(&simulation.launch, &simulation.config, options.seed),
         seconds: elapsed.as_secs_f64(),
         counters: first.as_ref().and_then(|outcome| outcome.result.as_ref().ok()).copied(),
@@ -95,7 +96,7 @@ fn prepare<'a>(
         Argument::Value(_) => None,
     });
     let given: Vec<Given<'_>> = own.chain(others.iter().map(|buffer| (None, buffer))).collect();
-    let config = options.config();
+    let config = options.config()?;
     let mut buffers = Vec::new();
     for ((place, (_, buffer)), name) in given.iter().enumerate().zip(buffer::names(&given)?) {
         buffers.push(buffer::prepare(buffer, name, place, config.memory)?);

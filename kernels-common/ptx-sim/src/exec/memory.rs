@@ -234,9 +234,10 @@ impl Machine<'_> {
         // SAFETY: the caller's promise; `narrow` tells the width of the row.
         unsafe {
             if how.narrow {
+                // A sum of 32 bits: a negative register and a positive offset meet within shared memory.
                 let row = self.get::<u32>(row);
                 for lane in 0..LANES {
-                    addresses[lane] = u64::from(row[lane]).wrapping_add(offset);
+                    addresses[lane] = u64::from(row[lane].wrapping_add(offset as u32));
                 }
             } else {
                 let row = self.get::<u64>(row);

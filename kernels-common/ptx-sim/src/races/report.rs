@@ -90,7 +90,7 @@ impl fmt::Display for Missing {
             }
             Missing::WarpBarrier => {
                 "nothing orders these lanes of one warp, which need not run in lock step: a `__syncwarp()` between the \
-                 two would (a shuffle or a vote does not order memory)"
+                 two would, or a `__syncthreads()` where other warps take part (a shuffle or a vote orders no memory)"
             }
             Missing::BlockBarrier => {
                 "nothing orders these threads of one block: a `__syncthreads()` between the two would"
@@ -118,14 +118,14 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Writes what [`FaultKind::Race`](crate::FaultKind::Race) says.
+/// Writes what [`FaultKind::Race`](crate::FaultKind::Race) says: a line for what it is, and one for each access.
 pub(crate) fn describe(
     f: &mut fmt::Formatter<'_>,
     (first, second): (&RaceAccess, &RaceAccess),
     place: Option<&Place>,
     missing: Missing,
 ) -> fmt::Result {
-    write!(f, "data race: {second}, and before it {first}")?;
+    f.write_str("data race")?;
     if let Some(place) = place {
         write!(f, "; both touch byte {} of ", place.offset)?;
         match (&place.label, second.access.space) {
@@ -133,5 +133,5 @@ pub(crate) fn describe(
             _ => place.write_allocation(f)?,
         }
     }
-    write!(f, "; {missing}")
+    write!(f, ": {missing}\n    first {first}\n    then {second}")
 }

@@ -1,6 +1,6 @@
 //! Every kind of fault that a command line can bring about: exit code, message, lines of source, JSON.
 
-use crate::{Folder, foreign, module};
+use crate::{Folder, broken, foreign, module};
 
 const FAULT: u8 = ptx_sim_cli::FAULT;
 
@@ -56,6 +56,26 @@ fn each_kind_has_its_name_and_message() {
             "warp instructions executed",
         ),
         ("trap;", "null --block 1", "trap", "executed `trap`"),
+        (
+            "mov.u64 %rd3, 0x100000;\nalloca.u64 %rd4, %rd3;",
+            "null --block 1",
+            "stack-overflow",
+            "`alloca` of 1048576 bytes",
+        ),
+        (
+            ".shared .align 16 .b8 s[64];\nmov.u32 %r2, s;\ncp.async.ca.shared.global [%r2], [%rd1], 4;\n\
+             ld.shared.u32 %r3, [%r2];",
+            "ones:u32:1 --block 1",
+            "copy-under-way",
+            "wait for that first",
+        ),
+        (
+            ".shared .align 16 .b8 s[64];\nmov.u32 %r2, s;\nst.shared.v4.u32 [%r2], {1, 1, 1, 1};\n\
+             cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 16;\ncp.async.bulk.commit_group;",
+            "zeros:u32:4 --block 1",
+            "unfinished-copy",
+            "before the last thread leaves",
+        ),
         ("mov.u32 %r2, 17;\nbar.sync %r2;", "null --block 32", "bad-operand", "barrier 17"),
     ] {
         let fault = fault(body, words);
@@ -95,6 +115,7 @@ fn writes_to_constants_and_endless_recursion() {
 fn checks_can_be_turned_off_one_by_one() {
     let folder = Folder::with(&module(&[
         ("read", ".param .u64 x", &format!("{STORE}ld.global.u32 %r2, [%rd2];")),
+        ("same", ".param .u64 x", &format!("{STORE}st.global.u32 [%rd1], %r1;")),
         (
             "skip",
             ".param .u64 x",
@@ -106,6 +127,7 @@ fn checks_can_be_turned_off_one_by_one() {
         ("run k.ptx read zeros:u32:8 --block 9", "bounds"),
         ("run k.ptx read null --block 9", "bounds"),
         ("run k.ptx skip null --block 32", "barriers"),
+        ("run k.ptx same zeros:u32:1 --block 2", "races"),
     ] {
         folder.line(line).failure(FAULT);
         folder.line(&format!("{line} --no-check {check}")).fine();
@@ -140,6 +162,70 @@ fn a_fault_quotes_the_line_of_ptx_and_of_the_source() {
         text.contains("(saxpy.cu:6)") && text.contains("--> saxpy.ptx:") && !text.contains("--> saxpy.cu"),
         "{text}"
     );
+}
+
+#[test]
+fn a_race_quotes_the_lines_of_both_accesses() {
+    let ptx = broken("reverse");
+    let line = "reverse_without_barrier iota:f32:96 zeros:f32:96 i32=96 --block 96";
+    let execution = Folder::new().line(&format!("run {ptx} {line} --no-check initialised"));
+    let text = execution.failure(FAULT);
+    let mut rest = text;
+    for part in [
+        "data race at byte ",
+        " of `tile` of `reverse_without_barrier`, 384 bytes of shared memory: nothing orders",
+        "\n    first store of 4 bytes",
+        "(line 123, reverse.cu:15)",
+        "\n    then load of 4 bytes",
+        "(line 129, reverse.cu:16)",
+        "\n\n  first:\n  --> ",
+        "reverse.sm_75.ptx:123\n  123 | st.shared.f32",
+        "\n  --> reverse.cu:15\n   15 | if (t < count) tile[t] = x[first + t];",
+        "\n\n  then:\n  --> ",
+        "reverse.sm_75.ptx:129\n  129 | ld.shared.f32",
+        "\n  --> reverse.cu:16\n   16 | if (t < count) y[first + t] = tile[count - 1 - t];",
+    ] {
+        let Some((_, behind)) = rest.split_once(part) else { panic!("{part} in {text}") };
+        rest = behind;
+    }
+    // Two lanes at one instruction: a single line.
+    let folder = Folder::with(&module(&[("f", ".param .u64 x", &format!("{STORE}st.global.u32 [%rd1], %r1;"))]));
+    let execution = folder.line("run k.ptx zeros:u32:1 --block 2");
+    let text = execution.failure(FAULT);
+    assert!(text.matches("-->").count() == 1 && !text.contains("first:"), "{text}");
+}
+
+#[test]
+fn messages_have_the_names_of_the_source_before_those_of_the_file() {
+    let ptx = foreign("saxpy");
+    let folder = Folder::new();
+    let saxpy = "`saxpy(float, float const*, float*, int)` (`_Z5saxpyfPKfPfi`)";
+    for (rest, code) in [("--block 9", FAULT), ("--block 2048", ptx_sim_cli::USAGE)] {
+        let execution = folder.line(&format!("run {ptx} f32=2 ones:f32:8 ones:f32:9 i32=9 {rest}"));
+        assert!(execution.failure(code).starts_with(&format!("error: kernel {saxpy}: ")), "{execution:?}");
+    }
+}
+
+#[test]
+fn several_threads_find_the_fault_of_one() {
+    let folder = Folder::with(&module(&[(
+        "f",
+        ".param .u64 x",
+        "mov.u32 %r1, %ctaid.x;\nld.param.u64 %rd1, [x];\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r1;",
+    )]));
+    let line = "run k.ptx zeros:u32:64,name=x --block 1 --print x:64 --json";
+    let threads = "--no-check races --threads";
+    let (alone, together) = (format!("{line} --grid 64"), format!("{line} --grid 64 {threads} 4"));
+    let (alone, together) = (folder.line(&alone).json(), folder.line(&together).json());
+    for field in ["counters", "outputs", "fault"] {
+        assert_eq!(alone[field], together[field], "{field}");
+    }
+    assert_eq!((&alone["launch"]["threads"], &together["launch"]["threads"]), (&1.into(), &4.into()));
+    let fault = folder.line(&format!("{line} --grid 99 {threads} 4")).json()["fault"].clone();
+    assert_eq!((&fault["kind"], &fault["block"][0]), (&"out-of-bounds".into(), &64.into()));
+    folder.line(&format!("{line} --grid 64 {threads} all")).fine();
+    let refused = folder.line(&format!("{line} --grid 64 --threads 4"));
+    assert!(refused.failure(ptx_sim_cli::USAGE).contains("--no-check races"), "{refused:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use ptx_sim::Counters;
 use serde_json::{Value as Json, json};
 
-use crate::{Folder, foreign};
+use crate::{Folder, broken, foreign};
 
 /// The fields of an object, in order.
 fn fields(object: &Json) -> Vec<&str> {
@@ -28,6 +28,7 @@ fn a_run() {
         "counters",
         "ratios",
         "fault",
+        "printed",
         "seeds",
         "outputs",
     ];
@@ -39,7 +40,7 @@ fn a_run() {
     assert!(json["seconds"].as_f64().unwrap() >= 0.0);
     let launch = json!({
         "grid": [2, 1, 1], "block": [64, 1, 1], "dynamic_shared": 0, "cooperative": false, "seed": null,
-        "capability": "7.5", "multiprocessors": 16,
+        "capability": "7.5", "multiprocessors": 16, "threads": 1,
     });
     assert_eq!(json["launch"], launch);
     let mut counters: Vec<&str> = Counters::default().iter().map(|(name, _)| name).collect();
@@ -68,7 +69,11 @@ fn a_run() {
 fn a_fault() {
     let json = saxpy("i32=128 --grid 2 --seed 5");
     let fault = &json["fault"];
-    assert_eq!(fields(fault), ["block", "function", "kind", "message", "opcode", "ptx", "seed", "source", "thread",]);
+    assert_eq!(
+        fields(fault),
+        ["accesses", "block", "function", "kind", "message", "missing", "opcode", "ptx", "seed", "source", "thread",]
+    );
+    assert_eq!((&fault["accesses"], &fault["missing"]), (&Json::Null, &Json::Null));
     assert_eq!((&fault["kind"], &fault["seed"], &fault["function"]), (&json!("out-of-bounds"), &json!(5), &Json::Null));
     assert_eq!((&fault["block"], &fault["thread"]), (&json!([1, 0, 0]), &json!([36, 0, 0])));
     assert_eq!(fault["opcode"], "ld.global.f32");
@@ -77,6 +82,29 @@ fn a_fault() {
     let source = json!({"file": "saxpy.cu", "line": 6, "text": "if (i < n) y[i] = a * x[i] + y[i];"});
     assert_eq!(fault["source"], source);
     assert_eq!((&json["counters"], &json["ratios"], &json["outputs"]), (&Json::Null, &Json::Null, &json!([])));
+}
+
+#[test]
+fn a_race() {
+    let ptx = broken("reverse");
+    let line = "reverse_without_barrier iota:f32:96 zeros:f32:96 i32=96 --block 96 --no-check initialised --json";
+    let json = Folder::new().line(&format!("run {ptx} {line}")).json();
+    let fault = &json["fault"];
+    assert_eq!((&fault["kind"], &fault["missing"]), (&json!("race"), &json!("warp-barrier")));
+    let [first, second] = fault["accesses"].as_array().unwrap().as_slice() else { panic!("{fault}") };
+    let names = ["address", "block", "bytes", "function", "opcode", "operation", "ptx", "source", "space", "thread"];
+    for (access, operation) in [(first, "store"), (second, "load")] {
+        assert_eq!(fields(access), names);
+        assert_eq!((&access["operation"], &access["space"]), (&json!(operation), &json!("shared")));
+        assert_eq!((&access["bytes"], &access["block"]), (&json!(4), &json!([0, 0, 0])));
+    }
+    assert_eq!(first["address"], second["address"]);
+    assert_eq!((&first["opcode"], &second["opcode"]), (&json!("st.shared.f32"), &json!("ld.shared.f32")));
+    assert_eq!((&first["source"]["line"], &second["source"]["line"]), (&json!(15), &json!(16)));
+    // The fault is that of the second access.
+    for field in ["block", "thread", "opcode", "ptx", "source"] {
+        assert_eq!(fault[field], second[field], "{field}");
+    }
 }
 
 #[test]

@@ -107,6 +107,11 @@ fn foreign(name: &str) -> String {
     format!("{}/../tests/foreign/{name}.sm_75.ptx", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The PTX of a CUDA file with broken kernels.
+fn broken(name: &str) -> String {
+    format!("{}/../tests/broken/{name}.sm_75.ptx", env!("CARGO_MANIFEST_DIR"))
+}
+
 /// A module with these entries. Each is its name, its parameters and its body, which may use the registers `%p0` to
 /// `%p9`, `%r0` to `%r9` and `%rd0` to `%rd9`.
 fn module(entries: &[(&str, &str, &str)]) -> String {
