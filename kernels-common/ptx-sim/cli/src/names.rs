@@ -26,9 +26,14 @@ pub(crate) fn with_cpp_names(message: &str) -> String {
         Some((variable, function)) => format!("`{variable}` of `{function}`"),
         None => demangled(name).map_or_else(|| format!("`{name}`"), |known| format!("`{known}` (`{name}`)")),
     };
-    // Every second part stands between two backquotes.
-    let parts = message.split('`').enumerate();
-    parts.map(|(place, part)| if place % 2 == 0 { part.to_owned() } else { quoted(part) }).collect()
+    // Every second part stands between two backquotes, but what follows one that is never closed.
+    let parts: Vec<&str> = message.split('`').collect();
+    let known = parts.iter().enumerate().map(|(place, part)| match place % 2 {
+        0 => (*part).to_owned(),
+        _ if place + 1 == parts.len() => format!("`{part}"),
+        _ => quoted(part),
+    });
+    known.collect()
 }
 
 /// A variable of a function, such as a shared array, and the function without its parameters.

@@ -283,8 +283,8 @@ impl Block {
                 let instructions = m.counters.instructions;
                 let lane = m.mask.trailing_zeros();
                 let fault = RawFault::new(FaultKind::Budget { instructions }, lane);
-                // A path that gives way goes on behind `pc`: at the head of its loop. Behind the last instruction of the
-                // text there is none to name.
+                // A path that gives way goes on behind `pc`: at the head of its loop. Behind the last instruction of
+                // the text there is none to name.
                 let next = pc.wrapping_add(1);
                 let pc = if flow == Flow::Yield && m.code.instruction(next).is_some() { next } else { pc };
                 return Err(PlacedFault { fault, warp: index as u32, pc });
