@@ -127,7 +127,7 @@ pub(crate) fn describe(
 ) -> fmt::Result {
     f.write_str("data race")?;
     if let Some(place) = place {
-        write!(f, "; both touch byte {} of ", place.offset)?;
+        write!(f, " at byte {} of ", place.offset)?;
         match (&place.label, second.access.space) {
             (Some(label), MemorySpace::Shared) => write!(f, "`{label}`, {} bytes of shared memory", place.size)?,
             _ => place.write_allocation(f)?,
