@@ -141,8 +141,8 @@ mod tests {
         // One row, two levels of lanes, five of a warp, four of the warps.
         assert_eq!(depth::<f32>(1), 1 + 2 + 9);
         assert_eq!(depth::<f32>(2049), 2 + 2 + 9);
-        assert_eq!(depth::<f32>(32_769), 1 + 2 + 9 + 5);
-        assert_eq!(depth::<f64>(1 << 30), 32 + 1 + 9 + 15);
-        assert_eq!(depth::<f16>(3 * 131_072 * 200), 32 + 3 + 9 + 10);
+        assert_eq!(depth::<f32>(32_769), 2 + 2 + 9 + 4);
+        assert_eq!(depth::<f64>(1 << 30), 64 + 1 + 9 + 14);
+        assert_eq!(depth::<f16>(3 * 131_072 * 200), 64 + 3 + 9 + 9);
     }
 }

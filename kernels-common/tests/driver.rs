@@ -279,6 +279,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, unsigne
     return refuse ? atoi(refuse) : status;
 }
 int cuLaunchKernel(void) { status = 700; return 0; }
+int cuLaunchKernelEx(void) { status = 700; return 0; }
 
 TAKE(cuDevicePrimaryCtxRelease_v2) TAKE(cuCtxSetCurrent) TAKE(cuCtxSynchronize)
 TAKE(cuStreamDestroy_v2) TAKE(cuStreamSynchronize) TAKE(cuStreamIsCapturing) TAKE(cuStreamWaitEvent)

@@ -196,12 +196,16 @@ fn dot_rows(options: &Options, stream: &Stream, x: &[f32], y: &[f32]) -> Result<
     let virtual_blocks = order::virtual_blocks::<f32>(n);
     let blocks = virtual_blocks.min(2 * u64::from(stream.device().properties().multiprocessors)) as u32;
     let (threads, log2_v) = (order::THREADS as u32, order::virtual_block::<f32>(n).ilog2());
-    let scratch = || anyhow::Ok((stream.alloc_uninit::<f32>(virtual_blocks as usize)?, stream.alloc_zeros::<u32>(1)?));
+    // The last block reads whole runs of partials.
+    let partials = virtual_blocks.next_multiple_of(8) as usize;
+    let scratch = || anyhow::Ok((stream.alloc_zeros::<f32>(partials)?, stream.alloc_zeros::<u32>(1)?));
 
     let output = stream.alloc_zeros(1)?;
     let (partials, counter) = scratch()?;
     let pointers = [partials.as_slice().address(), counter.as_slice().address(), output.as_slice().address()];
-    let values = [[x.as_slice().address(), y.as_slice().address(), n, log2_v.into()].as_slice(), &pointers].concat();
+    let values =
+        [[x.as_slice().address(), y.as_slice().address(), n, log2_v.into(), virtual_blocks].as_slice(), &pointers]
+            .concat();
     let text = bare::text_of(stream, dot::PTX, &[NAME])?;
     let bare = Bare::new(stream, &text, NAME, (blocks, threads), values)?;
     let mut bare = BareWay { bare, output, _scratch: Some((partials, counter)) };
@@ -214,7 +218,19 @@ fn dot_rows(options: &Options, stream: &Stream, x: &[f32], y: &[f32]) -> Result<
         // SAFETY: x and y have n elements, the output has one, there is a partial for every virtual block, and the
         // counter is zero: each launch leaves it so.
         unsafe {
-            kernel.launch(config, (x.as_slice(), y.as_slice(), n, log2_v, partials, counter, output.as_slice_mut()))
+            kernel.launch(
+                config,
+                (
+                    x.as_slice(),
+                    y.as_slice(),
+                    n,
+                    log2_v,
+                    virtual_blocks as u32,
+                    partials,
+                    counter,
+                    output.as_slice_mut(),
+                ),
+            )
         }
     };
     let mut launch = RuntimeWay { name: "Kernel::launch", launch, output: stream.alloc_zeros(1)? };

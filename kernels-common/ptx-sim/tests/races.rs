@@ -130,7 +130,7 @@ fn a_report_names_both_accesses() {
     let fault = broken(launch(2, 32), "@%p8 st.global.u32 [%rd0+4], %r1;");
     let FaultKind::Race { place: Some(place), missing: Missing::Release, .. } = &fault.kind else { panic!("{fault}") };
     assert_eq!((place.label.as_deref(), place.offset), (Some("x"), 4));
-    assert!(fault.to_string().contains("; both touch byte 4 of `x`, an allocation of "), "{fault}");
+    assert!(fault.to_string().contains(" at byte 4 of `x`, an allocation of "), "{fault}");
     let fault =
         broken(launch(2, 32), "@%p8 atom.global.cta.add.u32 %r2, [%rd0], 1;\n@%p8 st.global.u32 [%rd0+16], %r2;");
     let FaultKind::Race { first, missing: Missing::Scope, .. } = &fault.kind else { panic!("{fault}") };
@@ -488,8 +488,9 @@ fn barriers_that_are_passed_in_two_steps() {
         "mbarrier.arrive.shared.b64 %rd5, [s];",
         "WAIT:\nmbarrier.test_wait.shared.b64 %p5, [s], %rd5;\n@!%p5 bra WAIT;",
     );
-    for (before, arrive, wait) in [cluster, mbarrier] {
-        for (other, missing) in [(1, Missing::WarpBarrier), (32, Missing::BlockBarrier)] {
+    for ((before, arrive, wait), of_block) in [(cluster, Missing::BlockBarrier), (mbarrier, Missing::BarrierOrRelease)]
+    {
+        for (other, missing) in [(1, Missing::WarpBarrier), (32, of_block)] {
             for space in ["shared", "global"] {
                 let between = exchange(other, space, &format!("{arrive}\n{wait}"));
                 sound(launch(1, 64), &format!("{before}\n{between}"));
