@@ -301,16 +301,18 @@ impl Machine<'_> {
     }
 
     fn commit(&mut self, bulk: bool) {
-        for lane in lanes(self.mask) {
-            let thread = self.thread(lane);
-            let Transfers { list, commits } = &mut self.shared.transfers;
-            let count = commits.entry((thread, bulk)).or_default();
-            for transfer in list.iter_mut().filter(|transfer| transfer.thread == thread) {
-                if transfer.completion == (Completion::Group { bulk, group: None }) {
-                    transfer.completion = Completion::Group { bulk, group: Some(*count) };
-                }
+        let (first, mask) = (self.warp * LANES as u32, self.mask);
+        let Transfers { list, commits } = &mut self.shared.transfers;
+        let uncommitted = Completion::Group { bulk, group: None };
+        for transfer in list.iter_mut().filter(|transfer| transfer.completion == uncommitted) {
+            let lane = transfer.thread.wrapping_sub(first);
+            if lane < LANES as u32 && mask >> lane & 1 != 0 {
+                let group = commits.get(&(transfer.thread, bulk)).copied().unwrap_or(0);
+                transfer.completion = Completion::Group { bulk, group: Some(group) };
             }
-            *count += 1;
+        }
+        for lane in lanes(mask) {
+            *commits.entry((first + lane as u32, bulk)).or_default() += 1;
         }
     }
 
