@@ -366,3 +366,19 @@ fn mbarriers_outside_shared_memory() {
         );
     }
 }
+
+/// Copies that nobody waits for do not fill the host's memory: when there are more than a block can have use for, they
+/// are done.
+#[test]
+fn copies_do_not_pile_up() {
+    let body = |times: u32| {
+        format!(
+            "cp.async.ca.shared.global [%r3], [%rd3], 4;\nmov.u32 %r4, 0;\nAGAIN:\n\
+             cp.async.ca.shared.global [%r3+128], [%rd3], 4;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p0, %r4, {times};\n\
+             @%p0 bra AGAIN;\nld.shared.u32 %r5, [%r3];\nst.global.u32 [%rd4], %r5;"
+        )
+    };
+    assert!(matches!(faults(&body(1000), 32).kind, FaultKind::CopyUnderWay { .. }));
+    let (y, _) = run(&body(2048), 32, None).unwrap();
+    assert_eq!(y, (100..132).collect::<Vec<_>>());
+}
