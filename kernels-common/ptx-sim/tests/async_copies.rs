@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Device, Params, launch};
-use ptx_sim::{Config, Counters, Fault, FaultKind, MemorySpace, Operation};
+use ptx_sim::{Checks, Config, Counters, Fault, FaultKind, MemorySpace, Operation};
 
 /// Seeds to try: none, then some.
 fn seeds() -> impl Iterator<Item = Option<u64>> {
@@ -348,4 +348,37 @@ fn barriers_are_checked() {
         1,
         |_| 0,
     );
+}
+
+/// Without the check of bounds such a barrier is no more than a wrong operand, but nothing comes of it either.
+#[test]
+fn mbarriers_outside_shared_memory() {
+    let init = "mbarrier.init.shared.b64 [bar+16], 1;";
+    assert!(matches!(faults(init, 1).kind, FaultKind::OutOfBounds { .. }));
+    let mut checks = Checks::ALL;
+    checks.bounds = false;
+    for body in [init, "mbarrier.init.shared.b64 [bar+9], 1;", "mbarrier.arrive.shared.b64 %rd5, [bar+8192];"] {
+        let mut device = Device::with(Config { checks, ..Config::default() }, &kernel(body));
+        let fault = device.try_launch("test", launch(1, 1), Params::new().add(0u64).add(0u64)).unwrap_err();
+        assert!(
+            matches!(&fault.kind, FaultKind::BadOperand(text) if text.contains("where a block has 4112 bytes")),
+            "{fault}"
+        );
+    }
+}
+
+/// Copies that nobody waits for do not fill the host's memory: when there are more than a block can have use for, they
+/// are done.
+#[test]
+fn copies_do_not_pile_up() {
+    let body = |times: u32| {
+        format!(
+            "cp.async.ca.shared.global [%r3], [%rd3], 4;\nmov.u32 %r4, 0;\nAGAIN:\n\
+             cp.async.ca.shared.global [%r3+128], [%rd3], 4;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p0, %r4, {times};\n\
+             @%p0 bra AGAIN;\nld.shared.u32 %r5, [%r3];\nst.global.u32 [%rd4], %r5;"
+        )
+    };
+    assert!(matches!(faults(&body(1000), 32).kind, FaultKind::CopyUnderWay { .. }));
+    let (y, _) = run(&body(2048), 32, None).unwrap();
+    assert_eq!(y, (100..132).collect::<Vec<_>>());
 }

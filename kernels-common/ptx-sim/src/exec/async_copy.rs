@@ -122,6 +122,10 @@ impl Run for Copy {
 /// Bytes to whose multiples ends and size of a bulk copy are aligned.
 const BULK_ALIGN: u32 = 16;
 
+/// Copies of a block that are under way at most: more than shared memory has words, so that only those pile up that
+/// overwrite each other. Then all are done.
+const MOST_UNDER_WAY: usize = 1 << 16;
+
 /// # Safety
 /// As for [`Exec`](super::Exec).
 #[inline(never)]
@@ -134,6 +138,9 @@ unsafe fn issue(m: &mut Machine<'_>, ins: &Ins) -> Flow {
         let ignored = if op.ignore_source { m.predicate(ins.rows[4]) } else { 0 };
         (m.addresses_in(ins.rows[0], op.to), m.addresses_in(ins.rows[1], op.from), mbarriers, sizes, ignored)
     };
+    if !m.has_room_for_copies() {
+        return Flow::Fault;
+    }
     for lane in lanes(m.mask) {
         let (bytes, zeros) = match sizes {
             Some(sizes) if op.bulk => (sizes[lane], 0),
@@ -242,7 +249,7 @@ impl Run for ArriveAfterCopies {
         // SAFETY: the caller's promise.
         let mut addresses = unsafe { m.addresses(ins, how) };
         m.resolve(&mut addresses, how.space, |m, addresses, mask, space| {
-            if !m.reach_mbarriers(addresses, mask, space) {
+            if !m.reach_mbarriers(addresses, mask, space) || !m.has_room_for_copies() {
                 return Flow::Fault;
             }
             for lane in lanes(mask) {
@@ -300,17 +307,34 @@ impl Machine<'_> {
         }
     }
 
-    fn commit(&mut self, bulk: bool) {
-        for lane in lanes(self.mask) {
-            let thread = self.thread(lane);
-            let Transfers { list, commits } = &mut self.shared.transfers;
-            let count = commits.entry((thread, bulk)).or_default();
-            for transfer in list.iter_mut().filter(|transfer| transfer.thread == thread) {
-                if transfer.completion == (Completion::Group { bulk, group: None }) {
-                    transfer.completion = Completion::Group { bulk, group: Some(*count) };
-                }
+    /// Does all copies under way if there are too many to add those of a warp; false after a fault.
+    fn has_room_for_copies(&mut self) -> bool {
+        let count = self.shared.transfers.list.len();
+        if count + LANES <= MOST_UNDER_WAY {
+            return true;
+        }
+        match self.finish(&vec![true; count]) {
+            Ok(()) => true,
+            Err(fault) => {
+                self.fault = Some(fault);
+                false
             }
-            *count += 1;
+        }
+    }
+
+    fn commit(&mut self, bulk: bool) {
+        let (first, mask) = (self.warp * LANES as u32, self.mask);
+        let Transfers { list, commits } = &mut self.shared.transfers;
+        let uncommitted = Completion::Group { bulk, group: None };
+        for transfer in list.iter_mut().filter(|transfer| transfer.completion == uncommitted) {
+            let lane = transfer.thread.wrapping_sub(first);
+            if lane < LANES as u32 && mask >> lane & 1 != 0 {
+                let group = commits.get(&(transfer.thread, bulk)).copied().unwrap_or(0);
+                transfer.completion = Completion::Group { bulk, group: Some(group) };
+            }
+        }
+        for lane in lanes(mask) {
+            *commits.entry((first + lane as u32, bulk)).or_default() += 1;
         }
     }
 
@@ -394,12 +418,13 @@ impl Machine<'_> {
         }
         let mut due = due.to_vec();
         let mut list = std::mem::take(&mut self.shared.transfers.list);
-        for index in (0..list.len()).rev() {
-            if due[index] && matches!(list[index].completion, Completion::Arrival { .. }) {
-                let thread = list[index].thread;
-                for (earlier, due) in list[..index].iter().zip(&mut due) {
-                    *due |= earlier.thread == thread && !earlier.is_bulk();
-                }
+        // Threads that have such an arrival, as bits.
+        let mut arriving = [0u32; LANES];
+        for (transfer, due) in list.iter().zip(&mut due).rev() {
+            let (warp, bit) = (transfer.thread as usize / LANES, 1 << (transfer.thread as usize % LANES));
+            *due |= arriving[warp] & bit != 0 && !transfer.is_bulk();
+            if *due && matches!(transfer.completion, Completion::Arrival { .. }) {
+                arriving[warp] |= bit;
             }
         }
         let mut index = 0;

@@ -250,7 +250,20 @@ impl Machine<'_> {
         if !self.aligned(addresses, mask, 8, space, Operation::Atomic) {
             return false;
         }
-        lanes(mask).all(|lane| self.shared_reaches(addresses[lane], 8, Operation::Atomic, lane))
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            if !self.shared_reaches(address, 8, Operation::Atomic, lane) {
+                return false;
+            }
+            // Not even an unchecked launch can leave out what others wait for.
+            if self.shared.peek(address, 8).is_none() {
+                let size = self.shared.size();
+                let text = format!("an mbarrier at shared address {address:#x}, where a block has {size} bytes");
+                self.fail(FaultKind::BadOperand(text), lane);
+                return false;
+            }
+        }
+        true
     }
 
     /// Whether there is a barrier, and its phase of this state or parity is complete.

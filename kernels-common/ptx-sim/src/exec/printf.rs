@@ -41,11 +41,19 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// The text of `format`, for which `next` gives the arguments one after another.
-pub(super) fn format<E>(format: &str, mut next: impl FnMut(Argument) -> Result<Value, E>) -> Result<String, E> {
+/// The text of `format`, for which `next` gives the arguments one after another. Once it is longer than `most` bytes the
+/// rest is left out.
+pub(super) fn format<E>(
+    format: &str,
+    most: usize,
+    mut next: impl FnMut(Argument) -> Result<Value, E>,
+) -> Result<String, E> {
     let mut out = String::new();
     let mut rest = format;
     while let Some(percent) = rest.find('%') {
+        if out.len() > most {
+            return Ok(out);
+        }
         out.push_str(&rest[..percent]);
         let start = &rest[percent..];
         let mut chars = start[1..].chars().peekable();
@@ -283,7 +291,7 @@ mod tests {
 
     fn print(text: &str, arguments: &[Value]) -> String {
         let mut arguments = arguments.iter().cloned();
-        format::<()>(text, |_| arguments.next().ok_or(())).unwrap()
+        format::<()>(text, usize::MAX, |_| arguments.next().ok_or(())).unwrap()
     }
 
     fn int(text: &str, value: i64) -> String {
@@ -368,5 +376,16 @@ mod tests {
         ] {
             assert_eq!(real(format, value), expected, "{format} of {value}");
         }
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_made() {
+        let mut taken = 0;
+        let mut next = |_| {
+            taken += 1;
+            Ok::<_, ()>(Value::Text("x".repeat(1000)))
+        };
+        let text = format(&"%s".repeat(1000), 2500, &mut next).unwrap();
+        assert_eq!((text.len(), taken), (3000, 3));
     }
 }

@@ -47,12 +47,13 @@ impl Shared {
 
     /// Makes it the memory of a new block.
     pub(crate) fn reset(&mut self) {
+        // Unchecked copies need no shared memory.
+        self.transfers.clear();
         if self.size != 0 {
             self.lines.fill(Line([POISON; LANES]));
             self.written.clear(self.size);
             self.clear_reserved();
             self.mbarriers.clear();
-            self.transfers.clear();
         }
     }
 

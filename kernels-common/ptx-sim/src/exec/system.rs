@@ -109,7 +109,8 @@ impl Machine<'_> {
         let format = self.string(format, lane)?;
         let mut next = arguments;
         let mut count = 0;
-        let text = printf::format(&format, |argument| {
+        let left = MAX_OUTPUT.saturating_sub(self.output.len());
+        let text = printf::format(&format, left, |argument| {
             count += 1;
             let size = argument.bytes();
             next = next.checked_next_multiple_of(size).unwrap_or(0);
@@ -123,7 +124,7 @@ impl Machine<'_> {
                 _ => Ok(printf::Value::Bits(bits)),
             }
         })?;
-        if self.output.len() + text.len() > MAX_OUTPUT {
+        if text.len() > left {
             return Ok(FAILED);
         }
         self.output.push_str(&text);
