@@ -7,8 +7,8 @@
 #
 # What scripts/peers.sh has built goes along, for `bench` to compare with.
 #
-# Left out: kernels-build and ptx-sim, which have nothing to do with a GPU, test targets named compile_fail*, which
-# call Cargo, and faults_page, which reads the sources.
+# Left out: kernels-build, ptx-sim and ptx-sim-cli, which have nothing to do with a GPU, test targets named
+# compile_fail*, which call Cargo, and faults_page, which reads the sources.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,7 +18,7 @@ messages=$(mktemp)
 trap 'rm -f "$messages"' EXIT
 echo "Building tests and programs ..."
 # One command for all, so that each crate is compiled with one set of features.
-cargo build --workspace --exclude kernels-build --exclude ptx-sim --release --tests --examples --bins \
+cargo build --workspace --exclude kernels-build --exclude ptx-sim --exclude ptx-sim-cli --release --tests --examples --bins \
     --message-format=json-render-diagnostics >"$messages"
 
 rm -rf "$bundle"
