@@ -34,7 +34,8 @@ tests() {
 }
 
 tests ptx-sim "--lib" exec:: initialised::tests::becomes initialised::tests::copies initialised::tests::threads \
-    memory::tests::round_trips memory::tests::fills memory::tests::names workers::tests::instructions
+    memory::tests::round_trips memory::tests::fills memory::tests::names workers::tests::instructions races::clock \
+    races::lines
 tests ptx-sim "--test memory_faults" misaligned read_only unchecked_accesses local_memory
 tests ptx-sim "--test control_flow" branch_tables
 tests ptx-sim "--test threads" the_last_block
