@@ -77,7 +77,7 @@ fn the_race_is_found() {
 fn racy_additions_are_lost() {
     let simulators =
         ["sim:check=no-races", "sim:check=no-races,seed=1"].map(|selector| Device::open(selector).unwrap());
-    let gpus = devices().into_iter().filter(|device| device.properties().backend == BackendKind::Cuda);
+    let gpus = devices().iter().filter(|device| device.properties().backend == BackendKind::Cuda);
     for device in gpus.chain(&simulators) {
         let stream = device.stream().unwrap();
         let n = 10_000;
