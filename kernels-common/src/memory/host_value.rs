@@ -17,9 +17,9 @@ use crate::stream::Stream;
 /// use kernels_common::memory::HostValue;
 ///
 /// let stream = Device::open("sim")?.stream()?;
-/// let mut value = HostValue::new(&stream);
+/// let mut value = HostValue::<f32>::new(&stream);
 /// value.slot()?.fill_zero()?; // in place of a kernel
-/// assert_eq!(value.wait()?, 0.0f32);
+/// assert_eq!(value.wait()?, 0.0);
 /// # Ok::<(), kernels_common::error::Error>(())
 /// ```
 #[derive(Debug)]
