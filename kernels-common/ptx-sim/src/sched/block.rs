@@ -225,7 +225,6 @@ impl Block {
         m.banks[2] = bank_of(&mut warp.constants);
         m.mask = path.mask;
         m.live = warp.live;
-        m.warp = index as u32;
         m.full = path.mask == warp.live;
         m.local_base = path.context.local;
         m.meet = warp.meeting_point(path.join);
