@@ -1,7 +1,7 @@
 //! Threads that wait for each other: locks, rings, barriers of the grid; and atomic operations.
 
 use crate::common::{Params, launch};
-use crate::{Random, every, ptx};
+use crate::{Random, every_in_any_order, ptx};
 use ptx_sim::Launch;
 
 /// An account as the kernels lay it out.
@@ -45,7 +45,7 @@ fn spin_locks() {
     let empty = Account { lock: 0, deposits: 0, balance: 1 << 40, last: -1, history: 0 }.bytes().repeat(count);
     let transfers: Vec<i32> =
         Random(2).list(100, |r| [r.within(0, 6), r.within(0, 6), r.within(1, 50)].map(|x| x as i32)).concat();
-    every(ptx!("spinlock"), |device| {
+    every_in_any_order(ptx!("spinlock"), |device| {
         let (accounts, da) = (device.upload(&empty), device.upload(&amounts));
         let params = Params::new().add(accounts).add(count as i32).add(da).add(n as i32);
         device.launch("deposit", launch(4, 80), params);
@@ -90,7 +90,7 @@ fn within_a_block() {
     let x = Random(3).list(n, |r| r.next() as i32);
     let sums: Vec<i64> = x.chunks(512).map(|part| part.iter().map(|&x| i64::from(x)).sum()).collect();
     let items = Random(4).list(250, |r| r.within(-30000, 30000) as i16);
-    every(ptx!("volatile"), |device| {
+    every_in_any_order(ptx!("volatile"), |device| {
         let (dx, out) = (device.upload(&x), device.allocate::<i64>(3));
         device.launch("sum_blocks", launch(3, 256), Params::new().add(dx).add(out).add(n as i32));
         assert_eq!(device.download::<i64>(out, 3), sums);
@@ -117,7 +117,7 @@ fn grid_barriers() {
     let ints = Random(7).list(41, |r| r.within(-99, 99) as i32);
     let mut sorted = ints.clone();
     sorted.sort_unstable();
-    every(ptx!("grid"), |device| {
+    every_in_any_order(ptx!("grid"), |device| {
         let cooperative = Launch { cooperative: true, ..launch(3, 48) };
         let (a, b) = (device.upload(&cells), device.allocate::<u8>(n));
         device.launch("automaton", cooperative, Params::new().add(a).add(b).add(n as i32).add(6i32));
@@ -144,7 +144,7 @@ fn atomic_sums_and_tickets() {
     let n = 500usize;
     let x = Random(8).list(n, |r| r.within(-3, 3) as i32);
     let total: i32 = x.iter().sum();
-    every(ptx!("atomics"), |device| {
+    every_in_any_order(ptx!("atomics"), |device| {
         let (dx, f32s, f64s) = (device.upload(&x), device.upload(&[0f32]), device.upload(&[0f64]));
         let (f16s, f16x2) = (device.upload(&[0u16; 3]), device.upload(&[0u16; 2]));
         let params = Params::new().add(dx).add(n as i32).add(f32s).add(f64s).add(f16s).add(f16x2);
@@ -177,7 +177,7 @@ fn atomic_extremes_and_loops() {
     let reals = random.list(n, |r| [0.5, 2.0, -1.0, -4.0, 0.25, 1.0][r.within(0, 5) as usize] as f32);
     let product: f64 = reals.iter().map(|&x| f64::from(x)).product();
     let all = wide.iter().fold(u64::MAX, |all, w| all & (w | 0xffff_0000_ffff_0000));
-    every(ptx!("atomics"), |device| {
+    every_in_any_order(ptx!("atomics"), |device| {
         let (dx, dw) = (device.upload(&x), device.upload(&wide));
         let (low, high) = (device.upload(&[i32::MAX]), device.upload(&[0u32]));
         let (signed, unsigned) = (device.upload(&[i64::MAX, i64::MIN]), device.upload(&[0u64, u64::MAX]));
@@ -215,7 +215,7 @@ fn messages_and_exchanges() {
     let blocks = 6u32;
     let relayed = (0..blocks as i32).fold(5, |data, block| data * 3 + block);
     let n = 96usize;
-    every(ptx!("atomics"), |device| {
+    every_in_any_order(ptx!("atomics"), |device| {
         for cooperative in [false, true] {
             let data = device.upload(&[5i32, 1, 0, 1, 1, 0, 1]);
             let (flag, last) = (device.upload(&[0u32; 3]), device.allocate::<i32>(1));

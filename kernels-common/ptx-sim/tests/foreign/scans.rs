@@ -1,7 +1,7 @@
 //! Prefixes, compaction and sorting.
 
 use crate::common::{Params, launch};
-use crate::{Random, every, launch_shared, ptx};
+use crate::{Random, every, every_in_any_order, launch_shared, ptx};
 use ptx_sim::Launch;
 
 fn inclusive(x: &[u32]) -> Vec<u32> {
@@ -42,7 +42,7 @@ fn compaction() {
     let kept: Vec<i32> = x.iter().copied().filter(|x| x % 3 == 0).collect();
     let mut found: Vec<i32> = x.iter().copied().filter(|&x| x >= 0).collect();
     found.sort_unstable();
-    every(ptx!("compact"), |device| {
+    every_in_any_order(ptx!("compact"), |device| {
         let dx = device.upload(&x);
         // CUDA promises that it ends if the launch is cooperative; here waiting blocks let others begin in any case.
         for cooperative in [false, true] {
