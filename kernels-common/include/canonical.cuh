@@ -52,37 +52,41 @@ __device__ inline void take_rows(const Terms& terms, i32 left, typename Terms::S
     }
 }
 
-// The accumulators of the calling thread after its share of a virtual block of `elements` elements; the terms point at
-// the thread's first packet.
-template <class Op, class Terms>
-__device__ inline void take_virtual_block(Terms terms, u32 elements, typename Terms::Sum (&sums)[Terms::LANES]) {
+// Takes in the `count` lanes that there are of the slice's last packet, at which the terms point.
+template <class Terms>
+__device__ inline void take_lanes(const Terms& terms, u32 count, typename Terms::Sum (&sums)[Terms::LANES]) {
 #pragma unroll
-    for (auto& sum : sums) {
-        sum = Op::template identity<typename Terms::Sum>();
-    }
-    constexpr i32 STEP = CANONICAL_THREADS;
-    constexpr i32 ROWS = Terms::IN_FLIGHT;
-    // Whole packets from the thread's next one to the end of the virtual block; the thread takes every 512th.
-    i32 left = static_cast<i32>(elements / Terms::LANES) - static_cast<i32>(threadIdx.x);
-    // Not unrolled further: more loads in flight would cost registers that other blocks need. And one loop for whole
-    // and short virtual blocks: the driver compiles it while a program waits.
-#pragma unroll 1
-    for (; left > 0; left -= ROWS * STEP) {
-        take_rows<ROWS>(terms, left, sums);
-        terms.advance(ROWS * STEP);
-    }
-    // If the last packet of the slice lacks lanes, the thread whose turn it is takes those there are. The packet lies
-    // where the whole ones end, which the thread has passed or just reached.
-    if (elements % Terms::LANES != 0 && left % STEP == 0) {
-        terms.advance(left);
-#pragma unroll
-        for (u32 lane = 0; lane < Terms::LANES; ++lane) {
-            if (lane < elements % Terms::LANES) {
-                terms.take_lane(sums[lane], lane);
-            }
+    for (u32 lane = 0; lane < Terms::LANES; ++lane) {
+        if (lane < count) {
+            terms.take_lane(sums[lane], lane);
         }
     }
 }
+
+// Takes in the calling thread's share of virtual blocks, by loads from global memory to registers.
+struct FromMemory {
+    // Of one of `elements` elements; the terms point at the thread's first packet.
+    template <class Terms>
+    __device__ void take(Terms terms, u32 elements, typename Terms::Sum (&sums)[Terms::LANES]) {
+        constexpr i32 STEP = CANONICAL_THREADS;
+        constexpr i32 ROWS = Terms::IN_FLIGHT;
+        // Whole packets from the thread's next one to the end of the virtual block; the thread takes every 512th.
+        i32 left = static_cast<i32>(elements / Terms::LANES) - static_cast<i32>(threadIdx.x);
+        // Not unrolled further: more loads in flight would cost registers that other blocks need. And one loop for
+        // whole and short virtual blocks: the driver compiles it while a program waits.
+#pragma unroll 1
+        for (; left > 0; left -= ROWS * STEP) {
+            take_rows<ROWS>(terms, left, sums);
+            terms.advance(ROWS * STEP);
+        }
+        // If the last packet of the slice lacks lanes, the thread whose turn it is takes those there are. The packet
+        // lies where the whole ones end, which the thread has passed or just reached.
+        if (elements % Terms::LANES != 0 && left % STEP == 0) {
+            terms.advance(left);
+            take_lanes(terms, elements % Terms::LANES, sums);
+        }
+    }
+};
 
 // Pairwise over lanes: 0 with 1, 2 with 3, then those.
 template <class Op, u32 LANES, class S>
@@ -100,17 +104,16 @@ __device__ inline S combine_lanes(S (&sums)[LANES]) {
 // Reduces the virtual blocks b, b + gridDim.x, ... of this block b to partials[b], partials[b + gridDim.x], ...; if
 // there is but one virtual block, it is the result and goes to *out. There are `blocks` virtual blocks, at least one
 // (that of no elements is empty, and its value the identity), and no more blocks in the grid. `terms` points at the
-// first packet of the slice. Thread 0 does the writing.
+// first packet of the slice. `source` takes the elements in, as FromMemory does. Thread 0 does the writing.
 //
 // Numbers of virtual blocks, and of elements in one, have 32 bits: the fewest instructions before the first load.
-template <class Op, class Terms, class R>
-__device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, u32 blocks, typename Terms::Sum* partials,
-                                             R* out) {
+template <class Op, class Source, class Terms, class R>
+__device__ inline void walk_virtual_blocks(Source& source, Terms terms, u64 n, u32 log2_v, u32 blocks,
+                                           typename Terms::Sum* partials, R* out) {
     using S = typename Terms::Sum;
     // Two sets in turn, so that one barrier per virtual block is enough: whoever fills a set again has passed the
     // barrier that follows its last use.
     __shared__ S warp_values[2][CANONICAL_THREADS / WARP];
-    wait_for_previous_launch();
     u32 block = blockIdx.x;
     terms.advance((static_cast<u64>(block) << log2_v) / Terms::LANES + threadIdx.x);
     for (u32 turn = 0;; turn ^= 1) {
@@ -118,7 +121,11 @@ __device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, u32
         // All but the last are whole. What the last has fits 32 bits, so that the difference may be taken in 32 bits.
         u32 elements = left == 1 ? static_cast<u32>(n) - (block << log2_v) : 1u << log2_v;
         S sums[Terms::LANES];
-        take_virtual_block<Op>(terms, elements, sums);
+#pragma unroll
+        for (auto& sum : sums) {
+            sum = Op::template identity<S>();
+        }
+        source.take(terms, elements, sums);
         if (left <= gridDim.x) {
             allow_next_launch();
         }
@@ -136,4 +143,13 @@ __device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, u32
         block += gridDim.x;
         terms.advance((static_cast<u64>(gridDim.x) << log2_v) / Terms::LANES);
     }
+}
+
+// The walk by loads from global memory.
+template <class Op, class Terms, class R>
+__device__ inline void reduce_virtual_blocks(Terms terms, u64 n, u32 log2_v, u32 blocks, typename Terms::Sum* partials,
+                                             R* out) {
+    wait_for_previous_launch();
+    FromMemory source;
+    walk_virtual_blocks<Op>(source, terms, n, log2_v, blocks, partials, out);
 }

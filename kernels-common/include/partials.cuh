@@ -81,7 +81,23 @@ __device__ inline bool arrive_last(u32* counter) {
 }
 
 // The end of a reduction in one launch: the last block to arrive combines all partials, which the threads 0 have
-// written, and stores the result.
+// written, and stores the result. Any number of them will do.
+template <class Op, class S, class R>
+__device__ inline void finish_many_in_last_block(S* partials, u32 count, u32* counter, R* out) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        last = arrive_last(counter);
+    }
+    __syncthreads();
+    if (last) {
+        S value = combine_partials<Op>(partials, count);
+        if (threadIdx.x == 0) {
+            store_result(out, value);
+        }
+    }
+}
+
+// The same, sooner for few partials.
 template <class Op, class S, class R>
 __device__ inline void finish_in_last_block(S* partials, u32 count, u32* counter, R* out) {
     // Partials that one warp can hold are combined by one warp: the others need not wait for it, nor it for them.
@@ -99,15 +115,5 @@ __device__ inline void finish_in_last_block(S* partials, u32 count, u32* counter
         }
         return;
     }
-    __shared__ bool last;
-    if (threadIdx.x == 0) {
-        last = arrive_last(counter);
-    }
-    __syncthreads();
-    if (last) {
-        S value = combine_partials<Op>(partials, count);
-        if (threadIdx.x == 0) {
-            store_result(out, value);
-        }
-    }
+    finish_many_in_last_block<Op>(partials, count, counter, out);
 }

@@ -1,6 +1,7 @@
 //! Reductions in [canonical order](crate::order) by one launch: what their kernels need beside the input and the
 //! output.
 
+use crate::device::Properties;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::launch::LaunchConfig;
@@ -13,18 +14,69 @@ use crate::stream::Stream;
 /// (`reduce_virtual_blocks` and `finish_in_last_block` of `include/`), with its scratch memory.
 ///
 /// There are two kernels, to the same bits: one that loads packets whole, and one that loads them lane by lane, for
-/// slices that do not start at a multiple of 16 bytes. The driver compiles a kernel when it is loaded, which takes tens
-/// of milliseconds; the second is loaded when it is needed.
+/// slices that do not start at a multiple of 16 bytes. [`with_bulk`](Self::with_bulk) adds a third, for large slices.
+/// The driver compiles a kernel when it is loaded, which takes tens of milliseconds; all but the first are loaded when
+/// they are needed.
 #[derive(Debug)]
 pub struct SingleLaunch<T: Element> {
     aligned: Kernel,
-    misaligned: Option<Kernel>,
-    variants: &'static [Ptx],
+    misaligned: LateKernel,
+    bulk: Option<Bulk>,
     name: String,
     /// One for each virtual block, up to a multiple of [`RUN`](Self::RUN).
     partials: DeviceBuffer<T::Sum>,
     /// Blocks that have finished; zero between launches.
     counter: DeviceBuffer<u32>,
+}
+
+/// A kernel that is loaded when it is first needed.
+#[derive(Debug)]
+struct LateKernel {
+    variants: &'static [Ptx],
+    name: String,
+    loaded: Option<Kernel>,
+}
+
+impl LateKernel {
+    fn new(variants: &'static [Ptx], name: String) -> Self {
+        Self { variants, name, loaded: None }
+    }
+
+    fn get(&mut self, stream: &Stream) -> Result<&Kernel> {
+        let kernel = match self.loaded.take() {
+            Some(kernel) => kernel,
+            None => {
+                let [kernel] = module::load(stream, self.variants, [&self.name])?;
+                kernel
+            }
+        };
+        Ok(self.loaded.insert(kernel))
+    }
+}
+
+/// The kernel that takes its input in by bulk copies (`reduce_virtual_blocks_in_bulk` of `include/`).
+#[derive(Debug)]
+struct Bulk {
+    kernel: LateKernel,
+    /// The bytes of a slice from which on it is used.
+    from: u64,
+}
+
+impl Bulk {
+    /// The least compute capability that has such copies.
+    const CAPABILITY: (u32, u32) = (9, 0);
+    /// Blocks that one multiprocessor holds at once: one has most of its shared memory.
+    const BLOCKS_PER_MULTIPROCESSOR: u32 = 1;
+    /// Dynamic shared memory of a block: `BULK_STAGES` stages of `BULK_ROWS` rows, as `canonical_bulk.cuh` has them.
+    const SHARED_BYTES: u32 = 6 * 4 * (order::THREADS * order::PACKET) as u32;
+    /// Room for what the kernel has in shared memory beside them.
+    const OTHER_SHARED_BYTES: u32 = 1 << 10;
+
+    /// Whether a device can run such kernels.
+    fn runs_on(device: &Properties) -> bool {
+        let room = Self::SHARED_BYTES + Self::OTHER_SHARED_BYTES;
+        device.capability >= Self::CAPABILITY && device.shared_per_block_optin >= room
+    }
 }
 
 /// What a launch is given beside the input and the output.
@@ -56,9 +108,22 @@ impl<T: Element> SingleLaunch<T> {
     /// If the first cannot be loaded (see [`module::load`]) or the scratch memory cannot be had.
     pub fn new(stream: &Stream, variants: &'static [Ptx], name: &str) -> Result<Self> {
         let [aligned] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)])?;
+        let misaligned = LateKernel::new(variants, format!("{name}_misaligned_{}", T::NAME));
         let partials = stream.alloc_zeros(Self::INITIAL_PARTIALS)?;
-        let (misaligned, counter) = (None, stream.alloc_zeros(1)?);
-        Ok(Self { aligned, misaligned, variants, name: name.to_owned(), partials, counter })
+        let counter = stream.alloc_zeros(1)?;
+        Ok(Self { aligned, misaligned, bulk: None, name: name.to_owned(), partials, counter })
+    }
+
+    /// With the kernel `<name>_bulk_<type>` of `variants`, which takes its input in by bulk copies through shared
+    /// memory, for slices of `from` bytes or more that start at a multiple of 16 bytes. It is left alone where the
+    /// device cannot run it: before compute capability 9.0, or with less shared memory than its stages need.
+    #[must_use]
+    pub fn with_bulk(mut self, variants: &'static [Ptx], from: u64) -> Self {
+        if Bulk::runs_on(self.stream().device().properties()) {
+            let kernel = LateKernel::new(variants, format!("{}_bulk_{}", self.name, T::NAME));
+            self.bulk = Some(Bulk { kernel, from });
+        }
+        self
     }
 
     /// The stream that it works on.
@@ -67,25 +132,47 @@ impl<T: Element> SingleLaunch<T> {
         self.aligned.stream()
     }
 
-    /// Makes the scratch memory large enough for `n` elements.
+    /// Makes ready for slices of `n` elements that start at a multiple of 16 bytes: the scratch memory becomes large
+    /// enough, and the kernel for such slices is loaded.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`]; if the kernel cannot be loaded.
     pub fn reserve(&mut self, n: u64) -> Result<()> {
+        self.grow(n)?;
+        if let Some(bulk) = self.bulk.as_mut().filter(|bulk| bytes::<T>(n) >= bulk.from) {
+            bulk.kernel.get(self.aligned.stream())?;
+        }
+        Ok(())
+    }
+
+    fn grow(&mut self, n: u64) -> Result<()> {
         self.partials.grow_zeros(order::virtual_blocks::<T>(n).next_multiple_of(Self::RUN))
     }
 
-    /// The launch for `n` elements, of any number: no more blocks than are resident at once, and each with equally many
-    /// virtual blocks to walk (all but one of them), so that none ends long after the others. One block for no
-    /// elements.
+    /// The launch for `n` elements, of any number, that start at a multiple of 16 bytes: no more blocks than are
+    /// resident at once, and each with equally many virtual blocks to walk (all but one of them), so that none ends long
+    /// after the others. One block for no elements.
     ///
     /// Where there are no more blocks than multiprocessors the launch is [`overlapping`](LaunchConfig::overlapping):
     /// what it takes to launch shows then, and the blocks of the next launch find room beside these.
     #[must_use]
     pub fn plan(&self, n: u64) -> LaunchConfig {
+        self.config(n, self.takes_in_bulk(n))
+    }
+
+    /// Whether `n` elements that start at a multiple of 16 bytes are taken in by bulk copies.
+    fn takes_in_bulk(&self, n: u64) -> bool {
+        self.bulk.as_ref().is_some_and(|bulk| bytes::<T>(n) >= bulk.from)
+    }
+
+    fn config(&self, n: u64, in_bulk: bool) -> LaunchConfig {
         let multiprocessors = self.stream().device().properties().multiprocessors;
-        let blocks = real_blocks(order::virtual_blocks::<T>(n), multiprocessors, Self::BLOCKS_PER_MULTIPROCESSOR);
-        let config = LaunchConfig::linear(blocks, Self::THREADS);
+        let (resident, shared_bytes) = match in_bulk {
+            true => (Bulk::BLOCKS_PER_MULTIPROCESSOR, Bulk::SHARED_BYTES),
+            false => (Self::BLOCKS_PER_MULTIPROCESSOR, 0),
+        };
+        let blocks = real_blocks(order::virtual_blocks::<T>(n), multiprocessors, resident);
+        let config = LaunchConfig { shared_bytes, ..LaunchConfig::linear(blocks, Self::THREADS) };
         if blocks <= multiprocessors { config.overlapping() } else { config }
     }
 
@@ -95,8 +182,8 @@ impl<T: Element> SingleLaunch<T> {
     ///
     /// # Errors
     /// As [`reserve`](Self::reserve), and those of `launch`; [`Error::TooLarge`] for more virtual blocks than 32 bits
-    /// count; for the first misaligned slice, if the kernel cannot be
-    /// loaded.
+    /// count; for the first slice that needs another kernel, if it
+    /// cannot be loaded.
     pub fn run<const N: usize>(
         &mut self,
         inputs: [Slice<'_, T>; N],
@@ -109,20 +196,15 @@ impl<T: Element> SingleLaunch<T> {
             asked: virtual_blocks,
             maximum: u32::MAX.into(),
         })?;
-        self.reserve(n)?;
-        let config = self.plan(n);
-        let kernel = if inputs.iter().all(|input| input.address().is_multiple_of(order::PACKET)) {
-            &self.aligned
-        } else {
-            let kernel = match self.misaligned.take() {
-                Some(loaded) => loaded,
-                None => {
-                    let name = format!("{}_misaligned_{}", self.name, T::NAME);
-                    let [kernel] = module::load(self.aligned.stream(), self.variants, [&name])?;
-                    kernel
-                }
-            };
-            self.misaligned.insert(kernel)
+        self.grow(n)?;
+        let is_aligned = inputs.iter().all(|input| input.address().is_multiple_of(order::PACKET));
+        let in_bulk = is_aligned && self.takes_in_bulk(n);
+        let config = self.config(n, in_bulk);
+        let stream = self.aligned.stream();
+        let kernel = match &mut self.bulk {
+            Some(bulk) if in_bulk => bulk.kernel.get(stream)?,
+            _ if is_aligned => &self.aligned,
+            _ => self.misaligned.get(stream)?,
         };
         let scratch = Scratch {
             log2_v: order::virtual_block::<T>(n).ilog2(),
@@ -138,6 +220,11 @@ impl<T: Element> SingleLaunch<T> {
         }
         launched
     }
+}
+
+/// The size in bytes of a slice; more than there can be for more elements than there can be.
+fn bytes<T>(n: u64) -> u64 {
+    n.saturating_mul(size_of::<T>() as u64)
 }
 
 /// How many real blocks walk so many virtual ones, on so many multiprocessors that hold `per_multiprocessor` each.
@@ -169,5 +256,17 @@ mod tests {
             }
         }
         assert_eq!(real_blocks(0, 132, 2), 1);
+    }
+
+    #[test]
+    fn what_a_device_can_do_tells_whether_it_copies_in_bulk() {
+        let mut device = crate::device::Device::list().remove(0);
+        for (capability, shared_kib, expected) in
+            [((9, 0), 227, true), ((10, 0), 227, true), ((12, 0), 99, false), ((8, 0), 227, false), ((9, 0), 192, false)]
+        {
+            device.capability = capability;
+            device.shared_per_block_optin = shared_kib << 10;
+            assert_eq!(Bulk::runs_on(&device), expected, "{capability:?} with {shared_kib} KiB");
+        }
     }
 }

@@ -50,6 +50,11 @@ pub use operation::{Maximum, Minimum, Operation, Plus, Product};
 pub use kernels_common;
 
 const PTX: &[Ptx] = kernels_common::ptx!("single-pass");
+const BULK_PTX: &[Ptx] = kernels_common::ptx!("bulk");
+
+/// The bytes of a slice from which on it is reduced by bulk copies, where the device has them. On an H200 that is 0.5 to
+/// 0.8 % faster from here on (`docs/performance.md`, "What was tried"), and below no faster.
+const BULK_FROM: u64 = 512 << 20;
 
 /// Sums in one launch. As all sums of this workspace it is also a [`Sum`].
 pub type SinglePass<T> = Reduce<T, Plus>;
@@ -69,7 +74,12 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     /// # Errors
     /// If the kernel cannot be loaded (see [`kernels_common::module::load`]) or the scratch memory cannot be had.
     pub fn new(stream: &Stream) -> Result<Self> {
-        let launch = SingleLaunch::new(stream, PTX, &format!("single_pass_{}", Op::NAME))?;
+        Self::with_bulk_from(stream, BULK_FROM)
+    }
+
+    /// A reduction that takes slices of `from` bytes or more in by bulk copies.
+    fn with_bulk_from(stream: &Stream, from: u64) -> Result<Self> {
+        let launch = SingleLaunch::new(stream, PTX, &format!("single_pass_{}", Op::NAME))?.with_bulk(BULK_PTX, from);
         Ok(Self { launch, result: HostValue::new(stream) })
     }
 
@@ -80,15 +90,15 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     }
 
     /// Makes the scratch memory large enough for slices of `n` elements, so that no later call allocates. Without this
-    /// it grows when a call needs more than any call before.
+    /// it grows when a call needs more than any call before. For large slices it also loads the kernel for them.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`]; if the kernel cannot be loaded.
     pub fn reserve(&mut self, n: usize) -> Result<()> {
         self.launch.reserve(n as u64)
     }
 
-    /// The launch for `n` elements, of any number.
+    /// The launch for `n` elements, of any number, that start at a multiple of 16 bytes.
     #[must_use]
     pub fn plan(&self, n: u64) -> LaunchConfig {
         self.launch.plan(n)
@@ -96,11 +106,12 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
 
     /// Starts reducing `x` into the one element of `out`, and returns.
     ///
-    /// The first call with a slice that does not start at a multiple of 16 bytes loads a kernel for such slices.
+    /// The first call with a slice that does not start at a multiple of 16 bytes loads a kernel for such slices; so does,
+    /// on a device of compute capability 9.0 or later, the first with one of 512 MiB or more.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] unless `out` has one element; [`Error::StreamMismatch`]; [`Error::OutOfMemory`] if
-    /// scratch memory has to grow and cannot.
+    /// scratch memory has to grow and cannot; if such a kernel cannot be loaded.
     pub fn enqueue<'a>(&mut self, x: impl Into<Slice<'a, T>>, out: impl Into<SliceMut<'a, Op::Output>>) -> Result<()> {
         let (x, out) = (x.into(), out.into());
         x.check(self.stream(), "the input")?;

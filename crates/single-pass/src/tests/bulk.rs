@@ -1,0 +1,233 @@
+//! Bulk copies, for slices of any size. Where a device has none, there is nothing to test.
+
+use kernels_common::device::{BackendKind, Device};
+use kernels_common::element::{Element, f16};
+use kernels_common::error::{Error, Result};
+use kernels_common::for_every_element;
+use kernels_common::launch::LaunchConfig;
+use kernels_common::module;
+use kernels_common::stream::Stream;
+use kernels_common::testing::schedules::on_every_schedule;
+use kernels_common::testing::{Input, Values, devices, gpu, inputs, upload_at};
+use proptest::prelude::*;
+
+use crate::{BULK_FROM, BULK_PTX, Maximum, Minimum, Operation, PTX, Plus, Product, Reduce, SinglePass};
+
+/// Bytes of a stage of the ring, and of a row of it.
+const STAGE: usize = 32 << 10;
+const ROW: usize = 8 << 10;
+
+/// A reduction that takes slices of any size in by bulk copies; `None` where the device has none.
+fn in_bulk<T: Element, Op: Operation<T>>(stream: &Stream) -> Result<Option<Reduce<T, Op>>> {
+    let reduce = Reduce::with_bulk_from(stream, 0)?;
+    Ok((reduce.plan(1).shared_bytes > 0).then_some(reduce))
+}
+
+fn bits<R: Element>(value: R) -> Vec<u8> {
+    bytemuck::bytes_of(&value).to_vec()
+}
+
+/// The devices that have bulk copies.
+fn able_devices() -> impl Iterator<Item = Device> {
+    let in_order = Device::open("sim:sms=2,cc=9.0").unwrap();
+    let is_able = |device: &Device| in_bulk::<f32, Plus>(&device.stream().unwrap()).unwrap().is_some();
+    assert!(is_able(&in_order));
+    devices().iter().filter(move |&device| is_able(device)).cloned().chain([in_order])
+}
+
+/// Compares the bits with the host's. The slice starts `packets` packets into a buffer, and ends where that ends.
+fn check<T: Element, Op: Operation<T>>(device: &Device, values: &[T], packets: usize) -> Result<(), TestCaseError> {
+    let stream = device.stream().unwrap();
+    let Some(mut reduce) = in_bulk::<T, Op>(&stream).unwrap() else { return Ok(()) };
+    let offset = packets * (16 / size_of::<T>());
+    let x = upload_at(&stream, values, offset).unwrap();
+    let context = format!("{} of {} {} on {device:?}", Op::NAME, values.len(), T::NAME);
+    let result = reduce.value(x.slice(offset..).unwrap());
+    let result = result.unwrap_or_else(|error| panic!("{context}: {error}"));
+    let expected = Op::canonical(values);
+    prop_assert_eq!(bits(result), bits(expected), "{}: {:?}, on the host {:?}", context, result, expected);
+    Ok(())
+}
+
+/// Sizes in bytes from nothing through several virtual blocks, with a liking for those beside a row, a stage, and a
+/// number of virtual blocks that goes round the ring.
+fn sizes() -> impl Strategy<Value = usize> {
+    let rows = (0usize..=20).prop_map(|rows| rows * ROW);
+    let stages = (1usize..=8).prop_map(|stages| stages * STAGE);
+    let beside = prop_oneof![rows, stages, Just(16 * STAGE), Just(20 * STAGE)];
+    (beside, -70isize..=70).prop_map(|(size, by)| size.saturating_add_signed(by))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_operation_and_type_agrees_with_the_host(size in sizes(), input in inputs(), packets in 0usize..3) {
+        fn check_all<T: Element>(size: usize, input: Input, packets: usize) -> Result<(), TestCaseError> {
+            let values: Vec<T> = input.generate(size / size_of::<T>());
+            for device in able_devices() {
+                check::<T, Plus>(&device, &values, packets)?;
+                check::<T, Product>(&device, &values, packets)?;
+                check::<T, Minimum>(&device, &values, packets)?;
+                check::<T, Maximum>(&device, &values, packets)?;
+            }
+            Ok(())
+        }
+        for_every_element!(check_all(size, input, packets));
+    }
+}
+
+/// The sum by the kernel `name`, in virtual blocks of 2^log2_v elements.
+fn sum_by<T: Element>(
+    stream: &Stream,
+    kernel: (&'static [module::Ptx], &str),
+    values: &[T],
+    log2_v: u32,
+    config: LaunchConfig,
+) -> Vec<u8> {
+    let (variants, name) = kernel;
+    let [kernel] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)]).unwrap();
+    let (n, virtual_blocks) = (values.len() as u64, values.len().div_ceil(1 << log2_v).max(1));
+    let x = stream.upload(values).unwrap();
+    let mut partials = stream.alloc_zeros::<T::Sum>(virtual_blocks.next_multiple_of(8)).unwrap();
+    let mut counter = stream.alloc_zeros::<u32>(1).unwrap();
+    let mut out = stream.alloc_uninit::<T::Sum>(1).unwrap();
+    let config = LaunchConfig { grid: [config.grid[0].min(virtual_blocks as u32), 1, 1], ..config };
+    let arguments = (
+        x.as_slice(),
+        n,
+        log2_v,
+        virtual_blocks as u32,
+        partials.as_slice_mut(),
+        counter.as_slice_mut(),
+        out.as_slice_mut(),
+    );
+    // SAFETY: x has n elements, there is a partial for each virtual block, up to a multiple of 8, and the counter is
+    // zero.
+    unsafe { kernel.launch(config, arguments).unwrap() };
+    assert_eq!(counter.download().unwrap(), [0]);
+    bits(out.download().unwrap()[0])
+}
+
+/// Virtual blocks of several stages, as large slices have them, on few real blocks: lengths around each border of a
+/// stage, and thus of a virtual block, and around one of a row.
+#[test]
+fn stages_and_virtual_blocks_end_anywhere() {
+    fn check<T: Element>(stages: usize, grid: u32, ends: &[usize]) -> Result<()> {
+        let log2_v = (stages * STAGE / size_of::<T>()).ilog2();
+        let lanes = 16 / size_of::<T>() as isize;
+        for device in able_devices() {
+            let stream = device.stream()?;
+            let Some(reduce) = in_bulk::<T, Plus>(&stream)? else { continue };
+            let config = LaunchConfig::linear(grid, 512);
+            for &end in ends {
+                for by in [-lanes - 1, -lanes, -1, 0, 1, lanes + 1] {
+                    let n = (end / size_of::<T>()).saturating_add_signed(by);
+                    let values: Vec<T> = Input { values: Values::Uniform, seed: n as u64 }.generate(n);
+                    let expected = sum_by(&stream, (PTX, "single_pass_sum"), &values, log2_v, config);
+                    let config = LaunchConfig { shared_bytes: reduce.plan(1).shared_bytes, ..config };
+                    let result = sum_by(&stream, (BULK_PTX, "single_pass_sum_bulk"), &values, log2_v, config);
+                    assert_eq!(result, expected, "{n} {} in {stages} stages on {device:?}", T::NAME);
+                }
+            }
+        }
+        Ok(())
+    }
+    let two: Vec<usize> = (1..=7).map(|stage| stage * STAGE).chain([5 * ROW, 17 * ROW]).collect();
+    check::<f32>(2, 1, &two).unwrap();
+    check::<f64>(2, 2, &two).unwrap();
+    check::<f16>(2, 2, &two[3..]).unwrap();
+    // Nine stages of each of two real blocks, before and beyond the end of the ring.
+    check::<f32>(4, 2, &[17 * STAGE, 20 * STAGE]).unwrap();
+    // As many stages as slices of the size have that bulk copies are for.
+    check::<i32>(16, 2, &[34 * STAGE]).unwrap();
+}
+
+/// No schedule of the simulator leads to a fault, or to other bits. Both real blocks go round the ring.
+#[test]
+fn every_schedule_is_clean() {
+    fn check_sum<T: Element>(device: &Device) -> Result<()> {
+        let values: Vec<T> = Input { values: Values::Uniform, seed: 35 }.generate((260 << 10) / size_of::<T>() + 1);
+        let checked = check::<T, Plus>(device, &values, 1);
+        checked.unwrap_or_else(|error| panic!("{error}"));
+        Ok(())
+    }
+    on_every_schedule("sms=2,cc=9.0", |device| {
+        check_sum::<f32>(device)?;
+        check_sum::<f16>(device)?;
+        check_sum::<u64>(device)
+    });
+}
+
+#[test]
+fn a_misaligned_slice_goes_another_way() {
+    for device in able_devices() {
+        let stream = device.stream().unwrap();
+        let values: Vec<f32> = Input { values: Values::Uniform, seed: 4 }.generate(70_001);
+        let x = stream.upload(&values).unwrap();
+        let mut sum = in_bulk::<f32, Plus>(&stream).unwrap().unwrap();
+        for start in [1, 0, 3, 4] {
+            let expected = SinglePass::canonical(&values[start..]);
+            assert_eq!(sum.value(x.slice(start..).unwrap()).unwrap().to_bits(), expected.to_bits(), "{device:?}");
+        }
+    }
+}
+
+#[test]
+fn plans_tell_from_where_on_copies_are_in_bulk() {
+    fn shared_bytes<T: Element>(selector: &str, bytes: u64) -> u32 {
+        let stream = Device::open(selector).unwrap().stream().unwrap();
+        let config = SinglePass::<T>::new(&stream).unwrap().plan(bytes / size_of::<T>() as u64);
+        assert_eq!(config.threads_per_block(), 512);
+        assert_eq!(config.blocks(), if config.shared_bytes > 0 { 4 } else { 8 });
+        config.shared_bytes
+    }
+    let ring = 6 * STAGE as u32;
+    assert_eq!(shared_bytes::<f32>("sim:sms=4,cc=9.0", BULK_FROM), ring);
+    assert_eq!(shared_bytes::<f16>("sim:sms=4,cc=10.0", BULK_FROM), ring);
+    assert_eq!(shared_bytes::<f64>("sim:sms=4,cc=9.0", u64::MAX), ring);
+    assert_eq!(shared_bytes::<f64>("sim:sms=4,cc=9.0", BULK_FROM - 8), 0);
+    for selector in ["sim:sms=4", "sim:sms=4,cc=8.0", "sim:sms=4,cc=12.0"] {
+        assert_eq!(shared_bytes::<f32>(selector, BULK_FROM), 0, "{selector}");
+    }
+}
+
+/// Elements that nobody wrote, wherever they are. A GPU runs nothing after a fault, so this is for the simulator.
+#[test]
+fn a_fault_leaves_the_object_usable() {
+    for device in able_devices().filter(|device| device.properties().backend == BackendKind::Sim) {
+        let (stream, n) = (device.stream().unwrap(), 70_001);
+        let ones = stream.upload(&vec![1.0f32; n]).unwrap();
+        let mut sum = in_bulk::<f32, Plus>(&stream).unwrap().unwrap();
+        for missing in [0, 40_000, n - 2, n - 1] {
+            let mut unfinished = stream.alloc_uninit::<f32>(n).unwrap();
+            unfinished.slice_mut(..missing).unwrap().fill_zero().unwrap();
+            unfinished.slice_mut(missing + 1..).unwrap().fill_zero().unwrap();
+            assert!(matches!(sum.value(&unfinished), Err(Error::Fault(_))), "{missing} on {device:?}");
+            assert_eq!(sum.value(&ones).unwrap(), n as f32, "{missing} on {device:?}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_is_too_old_is_told_so() {
+    let stream = Device::open("sim:cc=8.0").unwrap().stream().unwrap();
+    let error = module::load(&stream, BULK_PTX, ["single_pass_sum_bulk_f32"]).unwrap_err();
+    assert!(matches!(error, Error::NoVariant { capability: (8, 0), .. }), "{error}");
+    assert!(error.to_string().contains("`bulk`") && error.to_string().contains("9.0"), "{error}");
+}
+
+/// A slice as large as bulk copies are for, past the end of its last whole stage. The simulator would take minutes.
+#[test]
+fn large_slices_on_a_gpu() {
+    let Some(device) = gpu() else { return };
+    let stream = device.stream().unwrap();
+    let values: Vec<f32> =
+        Input { values: Values::Uniform, seed: 29 }.generate(BULK_FROM as usize / size_of::<f32>() + 12_345);
+    let x = stream.upload(&values).unwrap();
+    let expected = SinglePass::canonical(&values);
+    for from in [BULK_FROM, u64::MAX] {
+        let result = SinglePass::with_bulk_from(&stream, from).unwrap().value(&x).unwrap();
+        assert_eq!(result.to_bits(), expected.to_bits(), "in bulk from {from} bytes on {device:?}");
+    }
+}
