@@ -219,7 +219,9 @@ impl Machine<'_> {
         if self.full {
             *target = *values;
         } else {
-            blend(target, values, self.mask);
+            // A copy, so that the lanes stay in vector registers where all are written.
+            let copy = *values;
+            blend(target, &copy, self.mask);
         }
     }
 
