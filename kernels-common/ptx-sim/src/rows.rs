@@ -165,6 +165,22 @@ pub(crate) const BIT_WIDE: [u64; LANES] = {
     bits
 };
 
+/// The lanes for which `holds`, as bits. Eight flags at a time: the product has flag i at bit 56 + i, and nothing else
+/// there.
+#[inline(always)]
+pub(crate) fn lanes_where(holds: impl Fn(usize) -> bool) -> u32 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut flags = [[0u8; 8]; LANES / 8];
+    for lane in 0..LANES {
+        flags[lane / 8][lane % 8] = u8::from(holds(lane));
+    }
+    let mut bits = 0;
+    for (group, flags) in flags.into_iter().enumerate() {
+        bits |= ((u64::from_le_bytes(flags).wrapping_mul(GATHER) >> 56) as u32) << (8 * group);
+    }
+    bits
+}
+
 /// The lanes of `mask`, lowest first.
 #[inline(always)]
 pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> + Clone {

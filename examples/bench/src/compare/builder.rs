@@ -1,6 +1,6 @@
 //! What is needed to put the ways of an operation together.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use examples::dtype::Value;
 use kernels_common::element::Element;
 use kernels_common::stream::Stream;
@@ -44,6 +44,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) peers: Peers,
     /// The number of elements of the largest input.
     pub(crate) largest: u64,
+    /// Where the inputs start: so many elements behind an address that is aligned.
+    pub(crate) offsets: [usize; 2],
     pub(crate) seed: u64,
     pub(crate) variants: &'a mut Variants,
     pub(crate) absent: Vec<Absent>,
@@ -69,6 +71,9 @@ impl Builder<'_> {
     pub(crate) fn add_readers<T: Value, R: Element, const N: usize>(&mut self, scalar: &mut Scalar<T, R, N>) {
         for (name, reading) in [("read", Reading::Loads), ("read, bulk copies", Reading::Bulk)] {
             let library = self.peers.library.map_err(anyhow::Error::msg);
+            let aligned = self.offsets == [0, 0];
+            let library =
+                library.and_then(|library| if aligned { Ok(library) } else { bail!("it reads aligned inputs") });
             let reader = library.and_then(|library| Reader::new(library, reading, self.stream));
             if let Some(reader) = self.present(name, reader) {
                 scalar.add(Role::Ceiling, name, reader);

@@ -13,7 +13,8 @@ use super::subject::Role;
 /// The ways to compute a dot product.
 pub(crate) fn dot<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T::Sum, 2>> {
     let canonical = |[x, y]: [&[T]; 2]| Ok(dot::canonical(x, y)?);
-    let mut scalar = Scalar::new(builder.stream, builder.largest, builder.seed, !T::IS_FLOAT, canonical)?;
+    let Builder { stream, largest, offsets, seed, .. } = *builder;
+    let mut scalar = Scalar::new(stream, largest, offsets, seed, !T::IS_FLOAT, canonical)?;
     scalar.add(Role::Ours, "dot", Dot::<T>::new(builder.stream)?);
     for variant in Variant::ALL.into_iter().filter(|variant| *variant != Variant::default()) {
         let name = format!("dot/{variant}");

@@ -57,6 +57,11 @@ pub(crate) struct Options {
     #[arg(long)]
     awkward: bool,
 
+    /// Elements between the start of memory and that of each input of a reduction or a dot product: `1` moves all of
+    /// them, `0,1` the second of two
+    #[arg(long, value_name = "ELEMENTS", value_delimiter = ',', default_value = "0")]
+    offset: Vec<u16>,
+
     /// Types of the elements
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',', default_value = "f32")]
     types: Vec<Dtype>,
@@ -151,6 +156,31 @@ impl Operation {
         }
     }
 
+    /// Where the inputs start, by the options.
+    fn offsets(self, options: &Options) -> Result<[usize; 2], UsageError> {
+        let inputs = match self {
+            Operation::Sum | Operation::Minimum | Operation::Maximum => 1,
+            Operation::Dot => 2,
+            Operation::VecAdd | Operation::Transpose => 0,
+        };
+        match options.offset[..] {
+            [0] => Ok([0, 0]),
+            [all] if inputs > 0 => Ok([all.into(); 2]),
+            [first, second] if inputs == 2 => Ok([first.into(), second.into()]),
+            _ if inputs == 0 => Err(UsageError(format!("--offset: the inputs of {} start at 0", self.name()))),
+            _ => Err(UsageError(format!("--offset: {} has {inputs} input(s)", self.name()))),
+        }
+    }
+
+    /// Its name, with where the inputs start if that is not at 0: `dot@0,1`.
+    fn at(self, offsets: [usize; 2]) -> String {
+        match (self, offsets) {
+            (_, [0, 0]) => self.name().to_owned(),
+            (Operation::Dot, [first, second]) => format!("dot@{first},{second}"),
+            (_, [first, _]) => format!("{}@{first}", self.name()),
+        }
+    }
+
     /// All ways to compute it on one element type.
     fn subject(self, dtype: Dtype, builder: &mut Builder<'_>) -> Result<Box<dyn Subject>> {
         for_dtype!(dtype, T => Ok(match self {
@@ -171,6 +201,7 @@ impl Operation {
 /// command line.
 pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> Result<Measured> {
     let sizes = operation.sizes(options)?;
+    operation.offsets(options)?;
     // What can fail for another reason than the device does so before the device has worked.
     let torch = options.torch.as_deref().map(Measurements::read).transpose()?;
     if let Some(path) = &options.csv {
@@ -217,8 +248,9 @@ fn measure(
     let (mut all, mut failures) = (Vec::new(), Vec::new());
     for &dtype in &options.types {
         progress.step(format!("{dtype}: making inputs"));
+        let (offsets, seed) = (operation.offsets(options)?, options.seed);
         let mut builder =
-            Builder { stream, peers, largest, seed: options.seed, variants: &mut variants, absent: Vec::new() };
+            Builder { stream, peers, largest, offsets, seed, variants: &mut variants, absent: Vec::new() };
         let mut subject = operation.subject(dtype, &mut builder)?;
         let absent = builder.absent;
         let unknown = variants.unknown();
@@ -232,7 +264,7 @@ fn measure(
         for (points, &mode) in points.into_iter().zip(&options.mode) {
             let bus = stream.device().properties().bus_bandwidth();
             let mut series = Series {
-                operation: operation.name().to_owned(),
+                operation: operation.at(offsets),
                 dtype: dtype.name().to_owned(),
                 mode,
                 bus_gb_per_s: bus.map(|bus| bus / 1e9),

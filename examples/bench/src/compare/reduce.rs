@@ -43,7 +43,8 @@ pub(crate) fn maximum<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T
 /// The default alone, of an operation whose bits depend on no order, or do.
 fn reduction<T: Value, Op: Operation<T>>(builder: &Builder<'_>, any_order: bool) -> Result<Scalar<T, Op::Output, 1>> {
     let canonical = |[x]: [&[T]; 1]| Ok(Op::canonical(x));
-    let mut scalar = Scalar::new(builder.stream, builder.largest, builder.seed, any_order, canonical)?;
+    let [offset, _] = builder.offsets;
+    let mut scalar = Scalar::new(builder.stream, builder.largest, [offset], builder.seed, any_order, canonical)?;
     scalar.add(Role::Ours, "single-pass", Reduce::<T, Op>::new(builder.stream)?);
     Ok(scalar)
 }

@@ -60,10 +60,12 @@ pub(crate) struct Expected<R> {
 struct Inputs<T, const N: usize> {
     host: [Box<[T]>; N],
     device: [DeviceBuffer<T>; N],
+    /// Where each starts.
+    offsets: [usize; N],
 }
 
 impl<T: Value, const N: usize> Inputs<T, N> {
-    fn upload(stream: &Stream, host: [Result<Box<[T]>>; N]) -> Result<Self> {
+    fn upload(stream: &Stream, host: [Result<Box<[T]>>; N], offsets: [usize; N]) -> Result<Self> {
         let mut both = Vec::new();
         for host in host {
             let host = host?;
@@ -72,17 +74,18 @@ impl<T: Value, const N: usize> Inputs<T, N> {
         }
         let (host, device): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         let unequal = "an input is missing";
-        Ok(Self { host: host.try_into().ok().context(unequal)?, device: device.try_into().ok().context(unequal)? })
+        let (host, device) = (host.try_into().ok().context(unequal)?, device.try_into().ok().context(unequal)?);
+        Ok(Self { host, device, offsets })
     }
 
     fn host(&self, n: usize) -> [&[T]; N] {
-        self.host.each_ref().map(|host| &host[..n])
+        std::array::from_fn(|input| &self.host[input][self.offsets[input]..][..n])
     }
 
     fn device(&self, n: usize) -> Result<[Slice<'_, T>; N]> {
         let mut slices = self.device.each_ref().map(DeviceBuffer::as_slice);
-        for slice in &mut slices {
-            *slice = slice.slice(..n)?;
+        for (slice, start) in slices.iter_mut().zip(self.offsets) {
+            *slice = slice.slice(start..start + n)?;
         }
         Ok(slices)
     }
@@ -104,20 +107,23 @@ pub(crate) struct Scalar<T: Value, R: Element, const N: usize> {
 }
 
 impl<T: Value, R: Element, const N: usize> Scalar<T, R, N> {
-    /// The operation that `canonical` computes on the host, for vectors of up to `n` elements. The default has the same
-    /// bits, and so has every way where those depend on no order.
+    /// The operation that `canonical` computes on the host, for vectors of up to `n` elements that start at `offsets`.
+    /// The default has the same bits, and so has every way where those depend on no order.
     pub(crate) fn new(
         stream: &Stream,
         n: u64,
+        offsets: [usize; N],
         seed: u64,
         any_order: bool,
         canonical: fn([&[T]; N]) -> Result<R>,
     ) -> Result<Self> {
         // The second small vector has another seed: of which vector they are is no part of what makes them.
         let vectors: [u64; N] = std::array::from_fn(|vector| vector as u64);
+        let n = n + offsets.into_iter().max().unwrap_or(0) as u64;
+        let small = vectors.map(|vector| small_integers(n, seed.wrapping_add(vector)));
         Ok(Self {
-            random: Inputs::upload(stream, vectors.map(|vector| random(n, seed, vector)))?,
-            small: Inputs::upload(stream, vectors.map(|vector| small_integers(n, seed.wrapping_add(vector))))?,
+            random: Inputs::upload(stream, vectors.map(|vector| random(n, seed, vector)), offsets)?,
+            small: Inputs::upload(stream, small, offsets)?,
             out: stream.alloc_zeros(1)?,
             ways: Vec::new(),
             canonical,
@@ -272,7 +278,8 @@ mod tests {
 
     fn check(role: Role, any_order: bool, way: impl ScalarWay<f32, f32, 1> + 'static) -> Result<()> {
         let stream = Device::open("sim").unwrap().stream().unwrap();
-        let mut scalar = Scalar::new(&stream, 5000, 0, any_order, |[x]: [&[f32]; 1]| Ok(canonical::sum(x))).unwrap();
+        let mut scalar =
+            Scalar::new(&stream, 5000, [2], 0, any_order, |[x]: [&[f32]; 1]| Ok(canonical::sum(x))).unwrap();
         scalar.add(role, "way", way);
         let size = Size::Vector(4321);
         assert!(scalar.check(0, size).is_err(), "nothing is expected yet");

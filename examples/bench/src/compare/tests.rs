@@ -47,6 +47,24 @@ fn every_operation_is_right_for_every_type() {
 }
 
 #[test]
+fn inputs_start_where_they_are_asked_to() {
+    for (operation, offset, name) in [
+        (Operation::Sum, "3", "sum@3"),
+        (Operation::Minimum, "1", "minimum@1"),
+        (Operation::Dot, "1", "dot@1,1"),
+        (Operation::Dot, "0,5", "dot@0,5"),
+    ] {
+        let arguments = [&BRIEF[..], &["--sizes", "999", "--types", "f32,f16", "--offset", offset]].concat();
+        let (series, failures) = measured(operation, &arguments).unwrap();
+        assert_eq!((failures.len(), &*series[0].operation), (0, name));
+    }
+    for (operation, offset) in [(Operation::Sum, "0,1"), (Operation::Dot, "1,2,3"), (Operation::VecAdd, "1")] {
+        let error = measured(operation, &[&BRIEF[..], &["--sizes", "9", "--offset", offset]].concat()).unwrap_err();
+        assert!(error.to_string().starts_with("--offset: "), "{error}");
+    }
+}
+
+#[test]
 fn variants_are_measured_on_request() {
     let ways = |operation, asked: &str| {
         let arguments = [&BRIEF[..], &["--sizes", "64", "--variants", asked]].concat();

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::level::{Level, Run, exec};
 use super::{Exec, Flow, Machine};
 use crate::code::Ins;
-use crate::rows::{BIT, LANES, Lane, Raw};
+use crate::rows::{LANES, Lane, Raw, lanes_where};
 
 /// The value of a closure that captures nothing.
 ///
@@ -121,10 +121,7 @@ impl<A: Lane, F: Fn(A, A) -> bool + Copy> Run for Compare<A, F> {
             let f = conjure::<F>();
             let a = m.get::<A::Raw>(ins.rows[1]);
             let b = m.get::<A::Raw>(ins.rows[2]);
-            let mut bits = 0;
-            for lane in 0..LANES {
-                bits |= if f(A::from_raw(a[lane]), A::from_raw(b[lane])) { BIT[lane] } else { 0 };
-            }
+            let bits = lanes_where(|lane| f(A::from_raw(a[lane]), A::from_raw(b[lane])));
             m.put_predicate(ins.rows[0], bits ^ ins.extra as u32);
         }
         Flow::Next

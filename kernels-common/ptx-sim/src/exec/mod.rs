@@ -126,11 +126,11 @@ pub(crate) struct Machine<'a> {
     pub(crate) streams: [usize; global::STREAMS],
     pub(crate) code: &'a Code,
     pub(crate) memory: View<'a>,
-    pub(crate) shared: shared::Shared,
+    pub(crate) shared: Box<shared::Shared>,
     pub(crate) races: Races,
     /// What the running block has to do with races.
-    pub(crate) here: BlockRaces,
-    pub(crate) local: local::Local,
+    pub(crate) here: Box<BlockRaces>,
+    pub(crate) local: Box<local::Local>,
     /// Start of the running activation's local memory.
     pub(crate) local_base: u64,
     pub(crate) params: &'a [u8],
@@ -168,10 +168,10 @@ impl<'a> Machine<'a> {
             streams: [0; global::STREAMS],
             code,
             memory,
-            shared: shared::Shared::new(0),
+            shared: Box::new(shared::Shared::new(0)),
             races,
-            here: BlockRaces::default(),
-            local: local::Local::default(),
+            here: Box::default(),
+            local: Box::default(),
             local_base: 0,
             params,
             checks,
@@ -219,7 +219,9 @@ impl Machine<'_> {
         if self.full {
             *target = *values;
         } else {
-            blend(target, values, self.mask);
+            // A copy, so that the lanes stay in vector registers where all are written.
+            let copy = *values;
+            blend(target, &copy, self.mask);
         }
     }
 

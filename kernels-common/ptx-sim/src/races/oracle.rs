@@ -422,7 +422,7 @@ impl Detector<'_> {
             // SAFETY: every access lies within both memories.
             hosts[lane] = unsafe { memory.add((addresses[lane] - base) as usize) };
         }
-        std::mem::swap(&mut m.here, &mut self.blocks[block]);
+        std::mem::swap(&mut *m.here, &mut self.blocks[block]);
         (m.warp, m.mask) = (warp as u32, mask);
         let race = if operation == Operation::Atomic {
             let again = swaps_in_vain && m.compares_again(ins, (&addresses, mask), width, space);
@@ -447,7 +447,7 @@ impl Detector<'_> {
             let stored = |_: &Machine<'_>, lane: usize, byte: u64| byte_of(value, lane, byte);
             !done && m.races_of(ins, (&addresses, &hosts, mask), width, (space, operation), stored)
         };
-        std::mem::swap(&mut m.here, &mut self.blocks[block]);
+        std::mem::swap(&mut *m.here, &mut self.blocks[block]);
         if operation == Operation::Store && !race {
             for lane in lanes(mask) {
                 for byte in 0..width {

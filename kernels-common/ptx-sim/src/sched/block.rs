@@ -38,8 +38,8 @@ pub(crate) struct Block {
     barriers: Vec<Barrier>,
     /// The barriers that something has arrived at.
     active: u32,
-    pub(crate) shared: Shared,
-    races: BlockRaces,
+    pub(crate) shared: Box<Shared>,
+    races: Box<BlockRaces>,
     /// Whether it has run since it was reset.
     begun: bool,
     /// The constant bank.
@@ -109,8 +109,8 @@ impl Block {
             barriers: vec![barrier; CLUSTER_BARRIER + 1],
             active: 0,
             warps,
-            shared: Shared::new(shared),
-            races: BlockRaces::default(),
+            shared: Box::new(Shared::new(shared)),
+            races: Box::default(),
             begun: false,
             constants,
         }

@@ -94,12 +94,12 @@ pub(crate) struct Warp {
     pub(crate) frame: Vec<Line>,
     /// Rows that never change.
     pub(crate) constants: Vec<Line>,
-    pub(crate) local: Local,
+    pub(crate) local: Box<Local>,
 }
 
 impl Warp {
     pub(crate) fn new(code: &Code, started: u32) -> Warp {
-        let mut local = Local::default();
+        let mut local = Box::<Local>::default();
         local.reserve(u64::from(code.functions[0].local_bytes));
         Warp {
             live: 0,
