@@ -261,9 +261,13 @@ mod tests {
     #[test]
     fn what_a_device_can_do_tells_whether_it_copies_in_bulk() {
         let mut device = crate::device::Device::list().remove(0);
-        for (capability, shared_kib, expected) in
-            [((9, 0), 227, true), ((10, 0), 227, true), ((12, 0), 99, false), ((8, 0), 227, false), ((9, 0), 192, false)]
-        {
+        for (capability, shared_kib, expected) in [
+            ((9, 0), 227, true),
+            ((10, 0), 227, true),
+            ((12, 0), 99, false),
+            ((8, 0), 227, false),
+            ((9, 0), 192, false),
+        ] {
             device.capability = capability;
             device.shared_per_block_optin = shared_kib << 10;
             assert_eq!(Bulk::runs_on(&device), expected, "{capability:?} with {shared_kib} KiB");

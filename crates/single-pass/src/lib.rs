@@ -20,7 +20,8 @@
 //! and type alone. Results have the same bits on every GPU, on the simulator, and on the host ([`Reduce::canonical`]),
 //! wherever the slice starts. Each block leaves one partial result for each virtual block that it walks, then counts
 //! itself; the one that finds itself the last combines all partials. There is no second launch and no waiting, and a
-//! slice that is one virtual block needs no counter either.
+//! slice that is one virtual block needs no counter either. Slices of 512 MiB or more are taken in by bulk copies on
+//! devices of compute capability 9.0 and later.
 //!
 //! | [`Operation`] | of nothing | NaN | −0 | result |
 //! |---|---|---|---|---|
@@ -52,8 +53,8 @@ pub use kernels_common;
 const PTX: &[Ptx] = kernels_common::ptx!("single-pass");
 const BULK_PTX: &[Ptx] = kernels_common::ptx!("bulk");
 
-/// The bytes of a slice from which on it is reduced by bulk copies, where the device has them. On an H200 that is 0.5 to
-/// 0.8 % faster from here on (`docs/performance.md`, "What was tried"), and below no faster.
+/// The bytes of a slice from which on it is reduced by bulk copies, where the device has them: on an H200 they gain 0.5
+/// to 0.8 % from here on (`docs/performance.md`, "What was tried").
 const BULK_FROM: u64 = 512 << 20;
 
 /// Sums in one launch. As all sums of this workspace it is also a [`Sum`].

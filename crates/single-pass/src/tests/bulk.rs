@@ -59,7 +59,7 @@ fn sizes() -> impl Strategy<Value = usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn every_operation_and_type_agrees_with_the_host(size in sizes(), input in inputs(), packets in 0usize..3) {
@@ -77,7 +77,7 @@ proptest! {
     }
 }
 
-/// The sum by the kernel `name`, in virtual blocks of 2^log2_v elements.
+/// The sum by the kernel `name`, in virtual blocks of `2^log2_v` elements.
 fn sum_by<T: Element>(
     stream: &Stream,
     kernel: (&'static [module::Ptx], &str),
