@@ -16,6 +16,7 @@
 //   Terms  what is taken in. Copyable, points at the packet of its thread, and has
 //            Sum, LANES      the accumulator type and the number of lanes L;
 //            IN_FLIGHT       the packets to load before the first is taken in;
+//            REACHES         whether loading reaches beyond the packet, and so must not be done at the ends of a slice;
 //            Batch           registers for what one packet of each input holds;
 //            load(p)         the batch p packets further on;
 //            take(sums, b)   one batch into the L accumulators;
@@ -52,7 +53,7 @@ __device__ inline void take_rows(const Terms& terms, i32 left, typename Terms::S
     }
 }
 
-// Takes in the `count` lanes that there are of the slice's last packet, at which the terms point.
+// Takes in `count` lanes of the packet at which the terms point.
 template <class Terms>
 __device__ inline void take_lanes(const Terms& terms, u32 count, typename Terms::Sum (&sums)[Terms::LANES]) {
 #pragma unroll
@@ -68,22 +69,54 @@ struct FromMemory {
     // Of one of `elements` elements; the terms point at the thread's first packet.
     template <class Terms>
     __device__ void take(Terms terms, u32 elements, typename Terms::Sum (&sums)[Terms::LANES]) {
-        constexpr i32 STEP = CANONICAL_THREADS;
+        // Whole packets from the thread's next one to the end of the virtual block; the thread takes every 512th. What
+        // is left of the last packet, the thread whose turn it is takes in lane by lane.
+        if constexpr (!Terms::REACHES) {
+            i32 left = static_cast<i32>(elements / Terms::LANES) - static_cast<i32>(threadIdx.x);
+            take_packets(terms, left, sums);
+            // The last packet lies where the others end, which the thread has passed or just reached.
+            if (elements % Terms::LANES != 0 && left % STEP == 0) {
+                terms.advance(left);
+                take_lanes(terms, elements % Terms::LANES, sums);
+            }
+        } else {
+            // The same, but the first packet and the last whole one are left to be taken in lane by lane, too. One loop,
+            // so that the lanes of all are one piece of code.
+            u32 packets = max(elements / Terms::LANES, 1u) - 1;
+            u32 behind = elements - packets * Terms::LANES; // Elements of one packet, or of two.
+            i32 left = static_cast<i32>(packets) - static_cast<i32>(threadIdx.x);
+            u32 lanes = threadIdx.x == 0 && packets != 0 ? Terms::LANES : 0;
+            i32 first = lanes != 0 ? STEP : 0;
+#pragma unroll 1
+            for (bool last = false;; last = true) {
+                take_lanes(terms, lanes, sums);
+                if (last) {
+                    break;
+                }
+                terms.advance(first);
+                left -= first;
+                take_packets(terms, left, sums);
+                bool second = (left + 1) % STEP == 0;
+                lanes = min(behind, Terms::LANES);
+                lanes = second ? behind - lanes : left % STEP == 0 ? lanes : 0;
+                terms.advance(second ? left + 1 : left);
+            }
+        }
+    }
+
+  private:
+    static constexpr i32 STEP = CANONICAL_THREADS;
+
+    // Takes in every 512th of the `left` packets from the thread's next one on, and moves past them.
+    template <class Terms>
+    __device__ static void take_packets(Terms& terms, i32& left, typename Terms::Sum (&sums)[Terms::LANES]) {
         constexpr i32 ROWS = Terms::IN_FLIGHT;
-        // Whole packets from the thread's next one to the end of the virtual block; the thread takes every 512th.
-        i32 left = static_cast<i32>(elements / Terms::LANES) - static_cast<i32>(threadIdx.x);
         // Not unrolled further: more loads in flight would cost registers that other blocks need. And one loop for
         // whole and short virtual blocks: the driver compiles it while a program waits.
 #pragma unroll 1
         for (; left > 0; left -= ROWS * STEP) {
             take_rows<ROWS>(terms, left, sums);
             terms.advance(ROWS * STEP);
-        }
-        // If the last packet of the slice lacks lanes, the thread whose turn it is takes those there are. The packet
-        // lies where the whole ones end, which the thread has passed or just reached.
-        if (elements % Terms::LANES != 0 && left % STEP == 0) {
-            terms.advance(left);
-            take_lanes(terms, elements % Terms::LANES, sums);
         }
     }
 };

@@ -79,30 +79,66 @@ __device__ inline bool is_aligned(const T* address) {
     return (reinterpret_cast<u64>(address) & 15) == 0;
 }
 
-// Two ways to load the packet at an address: whole, which needs an aligned address, and lane by lane, which does not.
-// IN_FLIGHT is how many packets to load before the first is used: enough bytes under way to cover the memory's latency,
-// within the registers there are. A packet of halves takes many instructions to take in: two at a time are as fast as
-// four, and half as much to compile.
+// Two ways to load the packet at an address: Whole, which needs an aligned address, and Shifted, which does not.
+//
+// IN_FLIGHT is how many packets to load of each of so many inputs before the first is used: enough bytes under way to
+// cover the memory's latency, within the registers there are. A packet of halves takes many instructions to take in:
+// two at a time are as fast as four, and half as much to compile.
+//
+// REACHES: also reads what lies between the packet and the aligned addresses around it, so that neither the first nor
+// the last whole packet of a slice can be loaded in this way.
 struct Whole {
-    template <class T>
+    template <class T, u32 INPUTS>
     static constexpr i32 IN_FLIGHT = sizeof(T) == 2 ? 2 : 4;
+    static constexpr bool REACHES = false;
     template <class T>
     __device__ static Packet<T> load(const T* from) {
         using Vector = typename Carrier<T>::type;
         return Carrier<T>::unpack(*reinterpret_cast<const Vector*>(from));
     }
 };
-struct LaneByLane {
-    template <class T>
-    static constexpr i32 IN_FLIGHT = 2;
+
+// The four words at byte `shift` of eight.
+template <class T>
+__device__ inline uint4 words_at(uint4 low, uint4 high, u32 shift) {
+    if constexpr (sizeof(T) == 8) {
+        return shift == 0 ? low : uint4{low.z, low.w, high.x, high.y};
+    } else {
+        bool by_two = (shift & 8) != 0, by_one = (shift & 4) != 0;
+        u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+        for (u32 i = 0; i < 6; ++i) {
+            word[i] = by_two ? word[i + 2] : word[i];
+        }
+#pragma unroll
+        for (u32 i = 0; i < 5; ++i) {
+            word[i] = by_one ? word[i + 1] : word[i];
+        }
+        if constexpr (sizeof(T) == 2) {
+            u32 bits = (shift & 2) * 8;
+#pragma unroll
+            for (u32 i = 0; i < 4; ++i) {
+                word[i] = __funnelshift_r(word[i], word[i + 1], bits);
+            }
+        }
+        return {word[0], word[1], word[2], word[3]};
+    }
+}
+
+// Two aligned packets have the one that is wanted. The next thread loads the second of them again, which is in the
+// first-level cache then.
+struct Shifted {
+    template <class T, u32 INPUTS>
+    static constexpr i32 IN_FLIGHT = sizeof(T) == 2 ? 2 : 4 / INPUTS;
+    static constexpr bool REACHES = true;
     template <class T>
     __device__ static Packet<T> load(const T* from) {
-        Packet<T> packet;
-#pragma unroll
-        for (u32 lane = 0; lane < LANES<T>; ++lane) {
-            packet.lane[lane] = from[lane];
-        }
-        return packet;
+        u64 address = reinterpret_cast<u64>(from);
+        u32 shift = static_cast<u32>(address) & 15;
+        const uint4* aligned = reinterpret_cast<const uint4*>(address - shift);
+        uint4 low = aligned[0];
+        uint4 high = shift == 0 ? low : aligned[1];
+        return Carrier<T>::unpack(__builtin_bit_cast(typename Carrier<T>::type, words_at<T>(low, high, shift)));
     }
 };
 

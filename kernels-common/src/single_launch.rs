@@ -13,7 +13,7 @@ use crate::stream::Stream;
 /// A kernel whose blocks walk the virtual blocks, and whose last block to finish combines the partial results
 /// (`reduce_virtual_blocks` and `finish_in_last_block` of `include/`), with its scratch memory.
 ///
-/// There are two kernels, to the same bits: one that loads packets whole, and one that loads them lane by lane, for
+/// There are two kernels, to the same bits: one that loads packets whole, and one that puts each together from two, for
 /// slices that do not start at a multiple of 16 bytes. [`with_bulk`](Self::with_bulk) adds a third, for large slices.
 /// The driver compiles a kernel when it is loaded, which takes tens of milliseconds; all but the first are loaded when
 /// they are needed.

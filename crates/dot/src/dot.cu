@@ -70,7 +70,8 @@ template <class T, class Loads>
 struct Products {
     using Sum = sum_t<T>;
     static constexpr u32 LANES = ::LANES<T>;
-    static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T>;
+    static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T, 2>;
+    static constexpr bool REACHES = Loads::REACHES;
     struct Batch {
         Packet<T> x;
         Packet<T> y;
@@ -117,7 +118,7 @@ __device__ inline void dot(const T* x, const T* y, u64 n, u32 log2_v, u32 blocks
 template <class T>
 __device__ inline void dot_misaligned(const T* x, const T* y, u64 n, u32 log2_v, u32 blocks, sum_t<T>* partials,
                                       u32* counter, sum_t<T>* out) {
-    canonical_dot<LaneByLane>(x, y, n, log2_v, blocks, partials, counter, out);
+    canonical_dot<Shifted>(x, y, n, log2_v, blocks, partials, counter, out);
 }
 
 INSTANTIATE(dot, __launch_bounds__(CANONICAL_THREADS, 2),

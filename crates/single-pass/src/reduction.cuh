@@ -13,7 +13,8 @@ template <class T, class Loads, class Op>
 struct Elements {
     using Sum = sum_t<T>;
     static constexpr u32 LANES = ::LANES<T>;
-    static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T>;
+    static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T, 1>;
+    static constexpr bool REACHES = Loads::REACHES;
     using Batch = Packet<T>;
 
     const T* x;

@@ -19,7 +19,7 @@ __device__ inline void reduce(const T* x, u64 n, u32 log2_v, u32 blocks, sum_t<T
 // that start at a multiple of 16 bytes, and for any. A third, for large slices, is in bulk.cu.
 #define REDUCTION(kernel, Op, R)                                                                                       \
     REDUCTION_BY(kernel, 2, R, reduce<Op, Whole>)                                                                      \
-    REDUCTION_BY(kernel##_misaligned, 2, R, reduce<Op, LaneByLane>)
+    REDUCTION_BY(kernel##_misaligned, 2, R, reduce<Op, Shifted>)
 
 REDUCTION(single_pass_sum, Plus, sum_t<T>)
 REDUCTION(single_pass_product, Product, sum_t<T>)
