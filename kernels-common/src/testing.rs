@@ -1,6 +1,7 @@
 //! What the tests of kernel crates share: the devices to run on and the schedules to run in, inputs that are likely to
-//! break something, and a second opinion on sums.
+//! break something, a second opinion on sums, and the bits that the canonical order is frozen with.
 
+pub mod golden;
 pub mod pairwise;
 pub mod schedules;
 pub mod sums;

@@ -8,7 +8,7 @@ use kernels_common::for_every_element;
 use kernels_common::oracle;
 use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{
-    Input, Offset, Values, devices, every_offset, inputs, lengths, offsets, pairwise, upload_at,
+    Input, Offset, Values, devices, every_offset, golden, inputs, lengths, offsets, pairwise, upload_at,
 };
 use proptest::prelude::*;
 
@@ -88,6 +88,29 @@ fn boundaries() {
         Ok(())
     };
     run().unwrap();
+}
+
+/// The bits that the canonical order is frozen with, from packets that are loaded whole and lane by lane.
+#[test]
+fn golden_bits() {
+    fn check<T: Element>(device: &Device) -> Result<(), Error> {
+        for record in golden::records::<T>(device) {
+            let Some(expected) = record.result("dot") else { continue };
+            let (x, y) = (record.kind.input::<T>(record.n), golden::second::<T>(record.n));
+            for offsets in [(0, 0), (0, 1)] {
+                let found = dot_at(device, Variant::Canonical, &x, &y, offsets)?.bits();
+                assert_eq!(found, expected, "{record:?} of {}, offsets {offsets:?}, on {device:?}: {found:x}", T::NAME);
+            }
+        }
+        Ok(())
+    }
+    for device in devices() {
+        let run = || -> Result<(), Error> {
+            for_every_element!(check(device));
+            Ok(())
+        };
+        run().unwrap();
+    }
 }
 
 /// Enough virtual blocks that every level of their tree has work, an odd last one among them.

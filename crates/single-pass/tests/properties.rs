@@ -6,6 +6,7 @@ use kernels_common::error::{Error, Result};
 use kernels_common::for_every_element;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
+use kernels_common::testing::golden::{self, bits};
 use kernels_common::testing::{Input, Values, devices, inputs, lengths, sums};
 use proptest::prelude::*;
 use single_pass::{Maximum, Minimum, Operation, Plus, Product, Reduce, SinglePass};
@@ -25,13 +26,6 @@ impl sums::Family for Single {
 }
 
 kernels_common::sum_tests!(Single, cases: 10);
-
-/// The bytes of a value, for messages and comparisons.
-fn bits<R: Element>(value: R) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..size_of::<R>()].copy_from_slice(bytemuck::bytes_of(&value));
-    u64::from_le_bytes(bytes)
-}
 
 /// Reduces `values`, which lie `offset` elements into a buffer.
 fn reduce_at<T: Element, Op: Operation<T>>(device: &Device, values: &[T], offset: usize) -> Result<Op::Output> {
@@ -113,6 +107,37 @@ fn boundaries() {
         Ok(())
     };
     run().unwrap();
+}
+
+/// The bits that the canonical order is frozen with, from packets that are loaded whole and lane by lane.
+#[test]
+fn golden_bits() {
+    fn operation<T: Element, Op: Operation<T>>(device: &Device, record: &golden::Record, values: &[T]) -> Result<()> {
+        let Some(expected) = record.result(Op::NAME) else { return Ok(()) };
+        for offset in [0, 1] {
+            let found = bits(reduce_at::<T, Op>(device, values, offset)?);
+            let context = format!("{} of {record:?} of {}, offset {offset}, on {device:?}", Op::NAME, T::NAME);
+            assert_eq!(found, expected, "{context}: {found:x}");
+        }
+        Ok(())
+    }
+    fn check<T: Element>(device: &Device) -> Result<()> {
+        for record in golden::records::<T>(device) {
+            let values: Vec<T> = record.kind.input(record.n);
+            operation::<T, Plus>(device, &record, &values)?;
+            operation::<T, Product>(device, &record, &values)?;
+            operation::<T, Minimum>(device, &record, &values)?;
+            operation::<T, Maximum>(device, &record, &values)?;
+        }
+        Ok(())
+    }
+    for device in devices() {
+        let run = || -> Result<()> {
+            for_every_element!(check(device));
+            Ok(())
+        };
+        run().unwrap();
+    }
 }
 
 /// Enough virtual blocks that every level of their tree has work, an odd last one among them.

@@ -88,10 +88,25 @@ impl Variant {
                 let blocks = n.div_ceil(256).min(8 * u64::from(multiprocessors));
                 LaunchConfig::covering(blocks * 256, 256)
             }
-            Variant::Packets => LaunchConfig::covering(n.div_ceil(16 / size), 1024),
+            Variant::Packets => {
+                let packets = n.div_ceil(16 / size);
+                let block = if packets <= SMALL / 16 { SMALL_BLOCK } else { LARGE_BLOCK };
+                LaunchConfig::covering(packets, block)
+            }
         }
     }
 }
+
+/// The threads of a block of [`Variant::Packets`], for vectors that are not small: as many as there can be, so that the
+/// fewest blocks have to be started.
+const LARGE_BLOCK: u32 = 1024;
+
+/// The same for small vectors, which take no longer than their blocks take to start. One of few threads is complete, and
+/// at work, sooner, and four times as many of them spread over more multiprocessors.
+const SMALL_BLOCK: u32 = 256;
+
+/// The most bytes of a small vector: 128 small blocks, one for nearly every multiprocessor of a large GPU.
+const SMALL: u64 = 512 << 10;
 
 kernels_common::named_variants!(Variant);
 
@@ -229,9 +244,24 @@ mod tests {
     fn no_shape_has_a_block_too_many() {
         for size in [2u64, 4, 8] {
             let packet = 16 / size;
-            for (threads, blocks) in [(1, 1), (1023, 1), (1024, 1), (1025, 2), (2048, 2), (2049, 3)] {
-                assert_eq!(Variant::Packets.config(threads * packet, size, 132).unwrap().grid, [blocks, 1, 1]);
-                assert_eq!(Variant::Packets.config(threads * packet - packet + 1, size, 132).unwrap().grid[0], blocks);
+            let small = SMALL / 16;
+            for (threads, blocks, block) in [
+                (1, 1, 256),
+                (255, 1, 256),
+                (256, 1, 256),
+                (257, 2, 256),
+                (512, 2, 256),
+                (513, 3, 256),
+                (small - 1, 128, 256),
+                (small, 128, 256),
+                (small + 1, 33, 1024),
+                (2 * small, 64, 1024),
+                (2 * small + 1, 65, 1024),
+            ] {
+                for n in [threads * packet, threads * packet - packet + 1] {
+                    let config = Variant::Packets.config(n, size, 132).unwrap();
+                    assert_eq!((config.grid, config.block), ([blocks, 1, 1], [block, 1, 1]), "{n} of {size} bytes");
+                }
             }
             for (n, blocks) in [(1, 1), (255, 1), (256, 1), (257, 2), (1024, 4), (1025, 5)] {
                 assert_eq!(Variant::Grid1d.config(n, size, 132).unwrap().grid, [blocks, 1, 1]);

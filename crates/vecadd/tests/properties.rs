@@ -100,6 +100,29 @@ fn boundaries() {
     run().unwrap();
 }
 
+/// The last small vector and the first large one, which blocks of another size add.
+#[test]
+fn large_vectors() {
+    fn of_type<T: Element>() -> Result<(), TestCaseError> {
+        let uniform = |seed| Input { values: Values::Uniform, seed };
+        let most = (512 << 10) / size_of::<T>();
+        for n in [most, most + 1, most + 16 * 1024 / size_of::<T>() + 3] {
+            let values: [Vec<T>; 3] = [1, 2, 3].map(|seed| uniform(seed).generate(n));
+            for device in devices() {
+                for offsets in [(0, 0, 0), (1, 0, 0)] {
+                    check_on(device, Variant::Packets, [&values[0], &values[1], &values[2]], offsets)?;
+                }
+            }
+        }
+        Ok(())
+    }
+    let run = || -> Result<(), TestCaseError> {
+        for_every_element!(of_type());
+        Ok(())
+    };
+    run().unwrap();
+}
+
 /// Every place within a packet at which each of the slices can start, alone and together.
 #[test]
 fn every_alignment() {

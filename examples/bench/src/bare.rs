@@ -91,6 +91,14 @@ pub(crate) fn text_of(stream: &Stream, variants: &[Ptx], kernels: &[&str]) -> Re
     Ok(ptx_sim::ptx::Module::parse(ptx.module(), ptx.text())?.select(kernels)?)
 }
 
+/// A kernel `nothing`, which does nothing, in PTX of the same version and for the same target as `text`.
+pub(crate) fn nothing(text: &str) -> String {
+    let settings = [".version", ".target", ".address_size"];
+    let head = text.lines().filter(|line| settings.iter().any(|setting| line.starts_with(setting)));
+    let head: String = head.flat_map(|line| [line, "\n"]).collect();
+    head + ".visible .entry nothing()\n{\n    ret;\n}\n"
+}
+
 /// A kernel with its shape and arguments, all prepared.
 #[derive(Debug)]
 pub(crate) struct Bare {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::Measured;
-use crate::bare::{JitOption, Module, text_of};
+use crate::bare::{JitOption, Module, nothing, text_of};
 use crate::load::{Subject, child};
 use crate::statistics::Summary;
 
@@ -132,14 +132,6 @@ impl Once {
 /// A text without its empty lines.
 fn compact(text: &str) -> String {
     text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect()
-}
-
-/// A kernel that does nothing, in PTX of the same version and for the same target as `text`.
-fn nothing(text: &str) -> String {
-    let settings = [".version", ".target", ".address_size"];
-    let head = text.lines().filter(|line| settings.iter().any(|setting| line.starts_with(setting)));
-    let head: String = head.flat_map(|line| [line, "\n"]).collect();
-    head + ".visible .entry nothing()\n{\n    ret;\n}\n"
 }
 
 /// One kernel in one case.
