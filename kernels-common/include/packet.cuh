@@ -79,7 +79,9 @@ __device__ inline bool is_aligned(const T* address) {
     return (reinterpret_cast<u64>(address) & 15) == 0;
 }
 
-// Two ways to load the packet at an address: Whole, which needs an aligned address, and Shifted, which does not.
+// Two ways to load the packet at an address: Whole, which needs an aligned address, and Shifted, which does not. What
+// `load` returns becomes a packet by `packet`, which is given the address again, or that of any other packet of the
+// slice. So all loads can come before the first use of any.
 //
 // IN_FLIGHT is how many packets to load of each of so many inputs before the first is used: enough bytes under way to
 // cover the memory's latency, within the registers there are. A packet of halves takes many instructions to take in:
@@ -92,53 +94,72 @@ struct Whole {
     static constexpr i32 IN_FLIGHT = sizeof(T) == 2 ? 2 : 4;
     static constexpr bool REACHES = false;
     template <class T>
+    using Loaded = Packet<T>;
+    template <class T>
     __device__ static Packet<T> load(const T* from) {
         using Vector = typename Carrier<T>::type;
         return Carrier<T>::unpack(*reinterpret_cast<const Vector*>(from));
     }
+    template <class T>
+    __device__ static Packet<T> packet(const Packet<T>& loaded, const T*) {
+        return loaded;
+    }
 };
 
-// The four words at byte `shift` of eight.
-template <class T>
-__device__ inline uint4 words_at(uint4 low, uint4 high, u32 shift) {
-    if constexpr (sizeof(T) == 8) {
-        return shift == 0 ? low : uint4{low.z, low.w, high.x, high.y};
-    } else {
-        bool by_two = (shift & 8) != 0, by_one = (shift & 4) != 0;
-        u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-        for (u32 i = 0; i < 6; ++i) {
-            word[i] = by_two ? word[i + 2] : word[i];
-        }
-#pragma unroll
-        for (u32 i = 0; i < 5; ++i) {
-            word[i] = by_one ? word[i + 1] : word[i];
-        }
-        if constexpr (sizeof(T) == 2) {
-            u32 bits = (shift & 2) * 8;
-#pragma unroll
-            for (u32 i = 0; i < 4; ++i) {
-                word[i] = __funnelshift_r(word[i], word[i + 1], bits);
-            }
-        }
-        return {word[0], word[1], word[2], word[3]};
-    }
-}
-
-// Two aligned packets have the one that is wanted. The next thread loads the second of them again, which is in the
-// first-level cache then.
+// The two aligned packets that have a part of the one that is wanted. The next thread loads the second of them as well,
+// which is in the first-level cache then.
 struct Shifted {
     template <class T, u32 INPUTS>
     static constexpr i32 IN_FLIGHT = sizeof(T) == 2 ? 2 : 4 / INPUTS;
     static constexpr bool REACHES = true;
+    struct Pair {
+        uint4 low;
+        uint4 high;
+    };
     template <class T>
-    __device__ static Packet<T> load(const T* from) {
-        u64 address = reinterpret_cast<u64>(from);
-        u32 shift = static_cast<u32>(address) & 15;
-        const uint4* aligned = reinterpret_cast<const uint4*>(address - shift);
-        uint4 low = aligned[0];
-        uint4 high = shift == 0 ? low : aligned[1];
-        return Carrier<T>::unpack(__builtin_bit_cast(typename Carrier<T>::type, words_at<T>(low, high, shift)));
+    using Loaded = Pair;
+    template <class T>
+    __device__ static u32 shift(const T* from) {
+        return static_cast<u32>(reinterpret_cast<u64>(from)) & 15;
+    }
+    template <class T>
+    __device__ static Pair load(const T* from) {
+        const u8* aligned = reinterpret_cast<const u8*>(from) - shift(from);
+        const uint4* pair = reinterpret_cast<const uint4*>(aligned);
+        return {pair[0], pair[1]};
+    }
+    template <class T>
+    __device__ static Packet<T> packet(const Pair& pair, const T* from) {
+        return Carrier<T>::unpack(__builtin_bit_cast(typename Carrier<T>::type, words_at<T>(pair, shift(from))));
+    }
+
+  private:
+    // The four words of the eight from byte `shift` on.
+    template <class T>
+    __device__ static uint4 words_at(const Pair& pair, u32 shift) {
+        const auto& [low, high] = pair;
+        if constexpr (sizeof(T) == 8) {
+            return shift == 0 ? low : uint4{low.z, low.w, high.x, high.y};
+        } else {
+            bool by_two = (shift & 8) != 0, by_one = (shift & 4) != 0;
+            u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+            for (u32 i = 0; i < 6; ++i) {
+                word[i] = by_two ? word[i + 2] : word[i];
+            }
+#pragma unroll
+            for (u32 i = 0; i < 5; ++i) {
+                word[i] = by_one ? word[i + 1] : word[i];
+            }
+            if constexpr (sizeof(T) == 2) {
+                u32 bits = (shift & 2) * 8;
+#pragma unroll
+                for (u32 i = 0; i < 4; ++i) {
+                    word[i] = __funnelshift_r(word[i], word[i + 1], bits);
+                }
+            }
+            return {word[0], word[1], word[2], word[3]};
+        }
     }
 };
 

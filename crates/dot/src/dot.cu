@@ -73,8 +73,8 @@ struct Products {
     static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T, 2>;
     static constexpr bool REACHES = Loads::REACHES;
     struct Batch {
-        Packet<T> x;
-        Packet<T> y;
+        typename Loads::template Loaded<T> x;
+        typename Loads::template Loaded<T> y;
     };
 
     const T* x;
@@ -83,10 +83,11 @@ struct Products {
     __device__ Batch load(i32 packets) const {
         return {Loads::load(x + packets * static_cast<i32>(LANES)), Loads::load(y + packets * static_cast<i32>(LANES))};
     }
-    __device__ static void take(Sum (&sums)[LANES], const Batch& batch) {
+    __device__ void take(Sum (&sums)[LANES], const Batch& batch) const {
+        Packet<T> here = Loads::packet(batch.x, x), there = Loads::packet(batch.y, y);
 #pragma unroll
         for (u32 lane = 0; lane < LANES; ++lane) {
-            sums[lane] = fused_add(sums[lane], widen(batch.x.lane[lane]), widen(batch.y.lane[lane]));
+            sums[lane] = fused_add(sums[lane], widen(here.lane[lane]), widen(there.lane[lane]));
         }
     }
     __device__ void take_lane(Sum& sum, u32 lane) const { sum = fused_add(sum, widen(x[lane]), widen(y[lane])); }

@@ -15,16 +15,17 @@ struct Elements {
     static constexpr u32 LANES = ::LANES<T>;
     static constexpr i32 IN_FLIGHT = Loads::template IN_FLIGHT<T, 1>;
     static constexpr bool REACHES = Loads::REACHES;
-    using Batch = Packet<T>;
+    using Batch = typename Loads::template Loaded<T>;
 
     const T* x;
 
     __device__ Elements at(const void* packet) const { return {static_cast<const T*>(packet)}; }
     __device__ Batch load(i32 packets) const { return Loads::load(x + packets * static_cast<i32>(LANES)); }
-    __device__ static void take(Sum (&sums)[LANES], const Batch& batch) {
+    __device__ void take(Sum (&sums)[LANES], const Batch& batch) const {
+        Packet<T> packet = Loads::packet(batch, x);
 #pragma unroll
         for (u32 lane = 0; lane < LANES; ++lane) {
-            sums[lane] = Op::combine(sums[lane], widen(batch.lane[lane]));
+            sums[lane] = Op::combine(sums[lane], widen(packet.lane[lane]));
         }
     }
     __device__ void take_lane(Sum& sum, u32 lane) const { sum = Op::combine(sum, widen(x[lane])); }
