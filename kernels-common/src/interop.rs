@@ -13,8 +13,8 @@
 //! [`Stream::cu_stream`] is the handle of any stream, for calls of the driver itself.
 //!
 //! Wherever memory passes from one stream to another, the second waits for an event of the first; the host waits for
-//! nothing. While a foreign stream is being captured into a graph, work on it is refused, and so is sharing memory with
-//! it: a graph holds no buffer alive.
+//! nothing. While a foreign stream is being captured by others, work on it is refused, and so is sharing memory with it:
+//! their graph holds no buffer alive. A [`Graph`](crate::graph::Graph) does, and can be captured for a foreign stream.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;
@@ -212,10 +212,11 @@ impl<T: Pod> DeviceBuffer<T> {
     /// Hands the memory over to cudarc, without a copy. Work that `stream` gets later waits for the work on the buffer.
     ///
     /// # Errors
-    /// [`Error::ContextMismatch`] if `stream` belongs to another context, an error of the driver. The buffer is freed
-    /// then.
+    /// [`Error::ContextMismatch`] if `stream` belongs to another context, [`Error::InGraph`] if a
+    /// [`Graph`](crate::graph::Graph) uses the buffer, an error of the driver. The buffer is dropped then.
     pub fn into_cudarc(self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
         self.stream().device().check_context(stream.context(), "the stream")?;
+        self.check_not_in_graph("giving a buffer away")?;
         pending_error(stream)?;
         if self.len() * size_of::<T>() == 0 {
             return stream.null().map_err(|error| cuda::cudarc_error(error, "cuMemAllocAsync"));

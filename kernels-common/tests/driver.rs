@@ -289,7 +289,21 @@ TAKE(cuMemFreeAsync) TAKE(cuMemPoolCreate) TAKE(cuMemPoolDestroy) TAKE(cuMemPool
 TAKE(cuMemPoolSetAttribute) TAKE(cuMemPoolGetAttribute) TAKE(cuMemAllocManaged) TAKE(cuMemPrefetchAsync)
 TAKE(cuMemcpyHtoDAsync_v2) TAKE(cuMemcpyDtoHAsync_v2) TAKE(cuMemcpyAsync) TAKE(cuMemsetD8Async)
 TAKE(cuModuleUnload) TAKE(cuFuncSetAttribute) TAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-TAKE(cuLaunchCooperativeKernel)
+TAKE(cuLaunchCooperativeKernel) TAKE(cuStreamBeginCapture_v2) TAKE(cuGraphLaunch) TAKE(cuGraphDestroy)
+
+/* A capture ends with the status in the variable CAPTURE, an update of a graph with that in UPDATE. */
+static int variable(const char *name) { return getenv(name) ? atoi(getenv(name)) : status; }
+static long executables = 0, destroyed = 0;
+int cuStreamEndCapture(void *stream, void **graph) { *graph = (void *)384; return variable("CAPTURE"); }
+int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+    *out = (void *)++executables;
+    return status;
+}
+int cuGraphExecUpdate_v2(void *executable, void *graph, void *result) { return variable("UPDATE"); }
+int cuGraphExecDestroy(void *executable) {
+    /* In the order in which they were made. */
+    return (long)executable == ++destroyed ? status : (abort(), 1);
+}
 "#;
 
 const EMPTY_KERNEL: &str =

@@ -16,6 +16,7 @@ pub(super) const INVALID_PTX: c_uint = 218;
 pub(super) const JIT_COMPILER_NOT_FOUND: c_uint = 221;
 pub(super) const UNSUPPORTED_PTX_VERSION: c_uint = 222;
 pub(super) const JIT_COMPILATION_DISABLED: c_uint = 223;
+pub(super) const GRAPH_UPDATE_FAILURE: c_uint = 910;
 
 /// The status of a call of the driver's function `call`.
 #[inline]
