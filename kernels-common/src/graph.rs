@@ -194,8 +194,7 @@ impl Executable {
         let backend = self.stream.backend();
         let updated = match backend.update(self.raw, graph.raw) {
             Ok(true) => Ok(None),
-            Ok(false) => backend.instantiate(graph.raw).map(Some),
-            Err(error) => Err(error),
+            Ok(false) | Err(_) => backend.instantiate(graph.raw).map(Some),
         };
         match updated {
             Ok(None) => self.kept = kept,

@@ -9,9 +9,11 @@ use std::process::{Command, Stdio};
 
 use kernels_common::device::Device;
 use kernels_common::error::{Error, Result};
+use kernels_common::graph::Graph;
 use kernels_common::launch::LaunchConfig;
-use kernels_common::memory::{PinnedBuffer, PinnedKind};
+use kernels_common::memory::{DeviceBuffer, PinnedBuffer, PinnedKind};
 use kernels_common::module;
+use kernels_common::stream::Stream;
 use kernels_common::testing;
 use tempfile::TempDir;
 
@@ -366,6 +368,55 @@ fn a_driver_that_fails_after_a_launch() {
     let [error, dropped] = report.of("work")[..] else { panic!("{}", report.0) };
     assert!(error.contains("CUDA error 700") && error.contains("on the device `sim`"), "{error}");
     assert_eq!(dropped, "dropped");
+}
+
+/// A graph with one copy in it.
+fn copies(stream: &Stream) -> Result<Graph<(DeviceBuffer<u8>, DeviceBuffer<u8>)>> {
+    let buffers = (stream.alloc_uninit(10)?, stream.alloc_uninit(10)?);
+    Graph::capture(stream, buffers, |(x, y)| x.as_slice_mut().copy_from_slice(y.as_slice()))
+}
+
+/// As when something was done meanwhile that no capture allows.
+#[test]
+fn a_driver_that_invalidates_a_capture() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        match copies(&stream) {
+            Err(error @ Error::Driver { code: 901, .. }) => println!("capture> {error}"),
+            other => panic!("{other:?}"),
+        }
+        // The stream is not in a capture any more.
+        stream.upload(&[1u8]).unwrap().download().unwrap();
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let report = run("a_driver_that_invalidates_a_capture", |child| {
+        child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD").env("CAPTURE", "901")
+    });
+    let [error] = report.of("capture")[..] else { panic!("{}", report.0) };
+    assert!(error.contains("cuStreamEndCapture") && error.contains("Capture it again"), "{error}");
+}
+
+#[test]
+fn a_driver_that_cannot_update_a_graph_makes_a_new_one() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        let mut graph = copies(&stream).unwrap();
+        for _ in 0..3 {
+            graph.update(|(x, _)| x.as_slice_mut().fill_zero()).unwrap();
+            graph.launch().unwrap();
+        }
+        drop(graph);
+        println!("update> dropped");
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    for status in ["0", "910", "801"] {
+        let report = run("a_driver_that_cannot_update_a_graph_makes_a_new_one", |child| {
+            child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD").env("UPDATE", status)
+        });
+        assert_eq!(report.of("update"), ["dropped"]);
+    }
 }
 
 /// What the tests' devices are, and why there are none, is found out once.

@@ -1,8 +1,8 @@
 //! One allocation, for as long as a buffer or a graph uses it.
 
-use std::hint::spin_loop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 use crate::backend::HostMemory;
 use crate::error::{Error, Result};
@@ -30,13 +30,22 @@ pub(crate) struct Allocation {
     place: Place,
     /// Not any more once the memory was given to somebody else.
     owned: AtomicBool,
-    /// How many views the host has (above zero), or how many graphs are being launched (below): never both.
-    users: AtomicIsize,
+    /// How many views the host has, or waits for.
+    views: AtomicUsize,
+    /// How many graphs are being launched that use the memory. Who launches counts here and then looks at the views, who
+    /// views counts there and then looks here: so one of two sees the other.
+    launches: AtomicUsize,
 }
 
 impl Allocation {
     pub(super) fn new(stream: &Stream, place: Place) -> Arc<Allocation> {
-        Arc::new(Self { stream: stream.clone(), place, owned: AtomicBool::new(true), users: AtomicIsize::new(0) })
+        Arc::new(Self {
+            stream: stream.clone(),
+            place,
+            owned: AtomicBool::new(true),
+            views: AtomicUsize::new(0),
+            launches: AtomicUsize::new(0),
+        })
     }
 
     pub(super) fn place(&self) -> Place {
@@ -89,16 +98,17 @@ impl Allocation {
     /// # Errors
     /// [`Error::GraphHostAccess`] while the host has a view of it.
     pub(crate) fn begin_launch(&self) -> Result<()> {
-        let begin = |users: isize| (users <= 0).then(|| users - 1);
-        match self.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::GraphHostAccess),
+        self.launches.fetch_add(1, Ordering::SeqCst);
+        if self.views.load(Ordering::SeqCst) > 0 {
+            self.end_launch();
+            return Err(Error::GraphHostAccess);
         }
+        Ok(())
     }
 
     /// Ends what [`begin_launch`](Self::begin_launch) began.
     pub(crate) fn end_launch(&self) {
-        self.users.fetch_add(1, Ordering::Release);
+        self.launches.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -143,10 +153,10 @@ impl<'a> HostView<'a> {
     pub(super) fn open(stream: &Stream, allocation: Option<&'a Arc<Allocation>>) -> Result<Self> {
         let shared = allocation.filter(|allocation| Arc::strong_count(allocation) > 1);
         let counted = shared.map(|allocation| {
-            let begin = |users: isize| (users >= 0).then(|| users + 1);
-            // A launch that is under way is over in a moment, and does not wait for anybody.
-            while allocation.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, begin).is_err() {
-                spin_loop();
+            allocation.views.fetch_add(1, Ordering::SeqCst);
+            // A launch that is under way ends soon, and waits for nobody here.
+            while allocation.launches.load(Ordering::SeqCst) > 0 {
+                thread::yield_now();
             }
             &**allocation
         });
@@ -164,7 +174,7 @@ impl<'a> HostView<'a> {
 impl Drop for HostView<'_> {
     fn drop(&mut self) {
         if let Some(allocation) = self.counted {
-            allocation.users.fetch_sub(1, Ordering::Release);
+            allocation.views.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }

@@ -91,6 +91,10 @@ fn advice(code: c_uint) -> Option<&'static str> {
             "The compatibility library on the search path does not support this GPU: remove it, or update the NVIDIA \
              driver"
         }
+        901 => {
+            "Something was done during the capture that rules it out, such as waiting for the whole device. Capture it \
+             again"
+        }
         900..=907 => "The stream is being captured into a graph, in which this operation is not possible",
         214 | 220 | 226 | 999 => {
             "If it happens again: look for `NVRM` in the system log, and run the kernel on the device `sim`"
