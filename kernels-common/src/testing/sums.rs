@@ -441,9 +441,12 @@ impl<T: Element> Captured<T> {
 
     fn graph(self) -> Result<Graph<Self>> {
         let stream = self.sum.stream().clone();
-        Graph::capture(&stream, self, |Self { sum, input, offset, outputs }| {
-            (0..2).try_for_each(|call| sum.enqueue(input.slice(*offset..)?, outputs.slice_mut(call..=call)?))
-        })
+        Graph::capture(&stream, self, Self::record)
+    }
+
+    fn record(&mut self) -> Result<()> {
+        let Self { sum, input, offset, outputs } = self;
+        (0..2).try_for_each(|call| sum.enqueue(input.slice(*offset..)?, outputs.slice_mut(call..=call)?))
     }
 }
 
@@ -505,18 +508,25 @@ pub fn a_fault_in_a_graph_leaves_it_usable<F: Family>() {
                 Err(Error::NoVariant { .. } | Error::Unsupported { .. }) => continue,
                 made => made.unwrap(),
             };
-            let mut captured = Captured::new(sum, n, 0).unwrap();
-            let hole = n - 1;
-            captured.input.slice_mut(..hole).unwrap().copy_from(&vec![1; hole]).unwrap();
-            let mut graph = captured.graph().unwrap();
-            for _ in 0..2 {
-                let faulty = graph.launch();
+            let mut graph = Captured::new(sum, n, 0).unwrap().graph().unwrap();
+            let mut written = |value: i32, hole: usize| {
+                // New memory, in which one element is not written.
+                let stream = graph.stream().clone();
+                let mut input = stream.alloc_uninit(n).unwrap();
+                input.slice_mut(..hole).unwrap().copy_from(&vec![value; hole]).unwrap();
+                if hole < n {
+                    input.slice_mut(hole + 1..).unwrap().copy_from(&vec![value; n - hole - 1]).unwrap();
+                }
+                graph.resources_mut().input = input;
+                graph.update(Captured::record).unwrap();
+                graph.launch().map(|()| graph.resources().outputs.download().unwrap())
+            };
+            for hole in [0, n - 1] {
+                let faulty = written(7, hole);
                 assert!(matches!(faulty, Err(Error::Fault(_))), "{member:?} on {selector}: {faulty:?}");
+                let sums = written(1, n).unwrap();
+                assert_eq!(sums, [n as i64; 2], "{member:?} on {selector}, after a fault at {hole}");
             }
-            graph.resources_mut().input.slice_mut(hole..).unwrap().copy_from(&[1]).unwrap();
-            graph.launch().unwrap();
-            let outputs = graph.resources().outputs.download().unwrap();
-            assert_eq!(outputs, [n as i64; 2], "{member:?} on {selector}");
         }
     }
 }
