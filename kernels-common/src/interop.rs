@@ -139,8 +139,8 @@ impl Stream {
     /// long as the stream lives.
     ///
     /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor, without
-    /// concurrent managed access, give it work while the host uses a unified buffer of it. A graph holds no buffer
-    /// alive: whoever captures the stream while this crate gives it work sees to it that no memory of the stream is
+    /// concurrent managed access, give it work while the host uses a unified buffer of it. Their work is no part of a
+    /// [`Graph`](crate::graph::Graph) that is captured meanwhile. A graph of CUDA's holds no buffer alive: whoever captures the stream while this crate gives it work sees to it that no memory of the stream is
     /// allocated or freed meanwhile, nor memory of the work for as long as the graph may run.
     #[must_use]
     pub fn cu_stream(&self) -> Option<CUstream> {

@@ -124,7 +124,7 @@ impl<T: Element> SingleLaunch<T> {
             };
             self.misaligned.insert(kernel)
         };
-        self.counter.as_slice_mut().keep_zero_in_graph();
+        self.counter.as_slice_mut().keep_zero_in_graph()?;
         let scratch = Scratch {
             log2_v: order::virtual_block::<T>(n).ilog2(),
             virtual_blocks,

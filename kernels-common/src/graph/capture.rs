@@ -105,7 +105,8 @@ pub(crate) fn keep_module(stream: &Stream, module: &Arc<LoadedModule>) {
     }
 }
 
-/// Has the graph set this range back to zero if a launch of it fails half way, if the work of `stream` is captured.
+/// Has the graph set this range of memory that it keeps back to zero if a launch of it fails half way, if the work of
+/// `stream` is captured.
 #[inline]
 pub(crate) fn keep_zero(stream: &Stream, address: u64, bytes: u64) {
     if is_open(stream) {

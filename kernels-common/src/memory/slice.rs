@@ -306,7 +306,12 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     }
     /// Says that the elements are zero before and after the work that is about to be queued. If that is captured into a
     /// graph, and a launch of it stops half way, the graph sets them to zero again.
-    pub(crate) fn keep_zero_in_graph(&mut self) {
+    ///
+    /// # Errors
+    /// As [`keep_in_graph`](Self::keep_in_graph).
+    pub(crate) fn keep_zero_in_graph(&mut self) -> Result<()> {
+        self.keep_in_graph()?;
         capture::keep_zero(self.stream, self.address, (self.len * size_of::<T>()) as u64);
+        Ok(())
     }
 }

@@ -66,6 +66,16 @@ impl Captures {
         ended.map(|()| graph)
     }
 
+    /// Waits for all work of the context; while anything is being captured, for that of `stream` alone.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin).
+    pub(super) unsafe fn synchronize(&self, driver: &Driver, stream: CUstream) -> Result<()> {
+        let state = self.state();
+        // SAFETY: as the caller says. No capture begins before the wait is over.
+        unsafe { if state.open > 0 { driver.stream_synchronize(stream) } else { driver.context_synchronize() } }
+    }
+
     /// Unloads a module, when nothing is being captured any more.
     ///
     /// # Safety
@@ -109,5 +119,15 @@ pub(super) unsafe fn update(driver: &Driver, executable: CUgraphExec, graph: CUg
         Ok(()) => Ok(true),
         Err(Error::Driver { code: GRAPH_UPDATE_FAILURE, .. }) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_of_an_update_has_the_size_that_the_driver_writes() {
+        assert_eq!(size_of::<UpdateResult>(), size_of::<cudarc::driver::sys::CUgraphExecUpdateResultInfo>());
     }
 }

@@ -284,7 +284,10 @@ impl Backend for Cuda {
     }
 
     fn allocate(&self, raw: RawStream, bytes: u64) -> Result<u64> {
-        pool::allocate(self.bind()?, self.pool.as_ref(), stream(raw), bytes)
+        let (driver, stream) = (self.bind()?, stream(raw));
+        // SAFETY: the stream is alive.
+        let wait = || unsafe { self.captures.synchronize(driver, stream) };
+        pool::allocate(driver, self.pool.as_ref(), stream, bytes, wait)
     }
 
     unsafe fn free(&self, raw: RawStream, address: u64) {
