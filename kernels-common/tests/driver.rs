@@ -4,6 +4,8 @@
 
 #![cfg(all(feature = "cuda", feature = "sim", target_os = "linux"))]
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -16,6 +18,30 @@ use kernels_common::module;
 use kernels_common::stream::Stream;
 use kernels_common::testing;
 use tempfile::TempDir;
+
+/// The system's allocator, which counts what each thread asks for.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all is done by the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: as the caller says.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller says; it came from the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 /// Tells the program that it is the child.
 const CHILD: &str = "KERNELS_COMMON_DRIVER_TEST";
@@ -417,6 +443,26 @@ fn a_driver_that_cannot_update_a_graph_makes_a_new_one() {
         });
         assert_eq!(report.of("update"), ["dropped"]);
     }
+}
+
+#[test]
+fn a_launch_of_a_graph_allocates_nothing() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        let buffers = (stream.alloc_uninit(10).unwrap(), PinnedBuffer::zeros(&stream, 10, PinnedKind::Cached).unwrap());
+        let mut graph = Graph::capture(&stream, buffers, |(x, y): &mut (DeviceBuffer<u8>, PinnedBuffer<u8>)| {
+            y.as_slice_mut().copy_from_slice(x.as_slice())
+        })
+        .unwrap();
+        let before = ALLOCATIONS.get();
+        for _ in 0..10 {
+            graph.launch().unwrap();
+        }
+        println!("launch> {}", ALLOCATIONS.get() - before);
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    assert_eq!(run_child("a_launch_of_a_graph_allocates_nothing", folder.path()).of("launch"), ["0"]);
 }
 
 /// What the tests' devices are, and why there are none, is found out once.

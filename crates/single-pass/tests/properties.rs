@@ -90,6 +90,7 @@ struct Captured<T: Element> {
     product: Reduce<T, Product>,
     minimum: Reduce<T, Minimum>,
     maximum: Reduce<T, Maximum>,
+    source: DeviceBuffer<T>,
     x: DeviceBuffer<T>,
     offset: usize,
     wide: DeviceBuffer<T::Sum>,
@@ -97,11 +98,15 @@ struct Captured<T: Element> {
 }
 
 impl<T: Element> Captured<T> {
+    /// Launches that may overlap with one another, and some after a fill and after a copy.
     fn record(&mut self) -> Result<(), Error> {
+        self.wide.as_slice_mut().fill_zero()?;
+        self.x.as_slice_mut().copy_from_slice(self.source.as_slice())?;
         let x = self.x.slice(self.offset..)?;
         self.sum.enqueue(x, self.wide.slice_mut(..1)?)?;
         self.product.enqueue(x, self.wide.slice_mut(1..)?)?;
         self.minimum.enqueue(x, self.narrow.slice_mut(..1)?)?;
+        self.narrow.slice_mut(1..)?.fill_zero()?;
         self.maximum.enqueue(x, self.narrow.slice_mut(1..)?)
     }
 }
@@ -114,6 +119,7 @@ fn check_graph<T: Element>(n: usize, inputs: &[Input], offset: usize) -> Result<
             product: Reduce::new(&stream).unwrap(),
             minimum: Reduce::new(&stream).unwrap(),
             maximum: Reduce::new(&stream).unwrap(),
+            source: stream.alloc_zeros(offset + n).unwrap(),
             x: stream.alloc_uninit(offset + n).unwrap(),
             offset,
             wide: stream.alloc_uninit(2).unwrap(),
@@ -122,7 +128,7 @@ fn check_graph<T: Element>(n: usize, inputs: &[Input], offset: usize) -> Result<
         let mut graph = Graph::capture(&stream, captured, Captured::record).unwrap();
         for input in inputs {
             let values: Vec<T> = input.generate(n);
-            graph.resources_mut().x.slice_mut(offset..).unwrap().copy_from(&values).unwrap();
+            graph.resources_mut().source.slice_mut(offset..).unwrap().copy_from(&values).unwrap();
             graph.launch().unwrap();
             let Captured { wide, narrow, .. } = graph.resources();
             let found = (wide.download().unwrap(), narrow.download().unwrap());
