@@ -53,10 +53,10 @@
 //!
 //! # What a graph keeps
 //!
-//! Device addresses are part of a graph. So it shares the ownership of all memory and of all kernels that its work uses.
-//! A buffer that is dropped, replaced or grown afterwards is freed when the graph is gone too; until then the graph goes
-//! on with the old memory, and [`Graph::update`] turns it to the new one. A buffer in use by a graph cannot be moved to
-//! another stream ([`Error::InGraph`]).
+//! Device addresses are part of a graph. So it shares the ownership of all memory and of all kernels that its work
+//! uses. A buffer that is dropped, replaced or grown afterwards is freed when the graph is gone too; until then the
+//! graph goes on with the old memory, and [`Graph::update`] turns it to the new one. A buffer in use by a graph cannot
+//! be moved to another stream ([`Error::InGraph`]).
 //!
 //! Nothing that is only borrowed can be captured:
 //!

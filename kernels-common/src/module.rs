@@ -198,9 +198,9 @@ impl Kernel {
     /// # Errors
     /// [`Error::ArgumentMismatch`], [`Error::ArgumentStream`] for memory of another stream, [`Error::InvalidLaunch`],
     /// [`Error::CooperativeTooLarge`]; [`Error::Unsupported`] for memory that cannot be part of a graph, while the
-    /// stream's work is captured into one. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a GPU
-    /// they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on until
-    /// the process ends, whereas on the simulator it goes on.
+    /// stream's work is captured into one. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a
+    /// GPU they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on
+    /// until the process ends, whereas on the simulator it goes on.
     ///
     /// # Safety
     /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that

@@ -141,8 +141,8 @@ impl Stream {
     /// Marks this point in the stream's work.
     ///
     /// # Errors
-    /// [`Error::Capturing`] while the stream's work is captured into a graph, [`Error::Unsupported`] while somebody else
-    /// captures the stream; an error of the driver.
+    /// [`Error::Capturing`] while the stream's work is captured into a graph, [`Error::Unsupported`] while somebody
+    /// else captures the stream; an error of the driver.
     pub fn record(&self) -> Result<Event> {
         self.check_not_capturing("an event", "Record it before the capture, or after a launch of the graph")?;
         // A stream that waits for an event of a capture becomes part of it, and with it all its later work.
@@ -173,8 +173,8 @@ impl Stream {
     /// Device memory for `len` elements, contents unspecified.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes cannot be represented, [`Error::OutOfMemory`]; [`Error::Capturing`] while
-    /// the stream's work is captured into a graph.
+    /// [`Error::TooLarge`] if the size in bytes cannot be represented, [`Error::OutOfMemory`]; [`Error::Capturing`]
+    /// while the stream's work is captured into a graph.
     pub fn alloc_uninit<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         DeviceBuffer::uninit(self, len)
     }
@@ -253,8 +253,8 @@ impl Stream {
     /// does, and the check and the queueing are one step. On a foreign stream that is being captured it is refused too:
     /// it would be done later, and again, when its buffers may be gone.
     ///
-    /// While this thread captures the stream's work it goes into the capture, where the host's views matter no more: they
-    /// do when the graph is launched.
+    /// While this thread captures the stream's work it goes into the capture, where the host's views matter no more:
+    /// they do when the graph is launched.
     pub(crate) fn submit<R>(&self, work: impl FnOnce(&dyn Backend, RawStream) -> Result<R>) -> Result<R> {
         if let Some(captured) = capture::stream(self) {
             return work(self.backend(), captured);
@@ -351,8 +351,8 @@ impl<'scope> CopyScope<'scope, '_> {
     /// Starts a copy from the host to the device. `from` stays borrowed until the scope ends.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], [`Error::Capturing`] while the stream's work is captured into
-    /// a graph, an error of the driver.
+    /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], [`Error::Capturing`] while the stream's work is captured
+    /// into a graph, an error of the driver.
     pub fn copy_to_device<T: Pod>(&self, from: &'scope [T], to: SliceMut<'_, T>) -> Result<()> {
         to.check(self.stream, "the destination")?;
         let bytes = to.bytes_beside(from.len(), "the source")?;

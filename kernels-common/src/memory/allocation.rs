@@ -32,8 +32,8 @@ pub(crate) struct Allocation {
     owned: AtomicBool,
     /// How many views the host has, or waits for.
     views: AtomicUsize,
-    /// How many graphs are being launched that use the memory. Who launches counts here and then looks at the views, who
-    /// views counts there and then looks here: so one of two sees the other.
+    /// How many graphs are being launched that use the memory. Who launches counts here and then looks at the views,
+    /// who views counts there and then looks here: so one of two sees the other.
     launches: AtomicUsize,
 }
 

@@ -20,8 +20,8 @@ pub(super) struct HostShared<T> {
     /// `None` if there are no bytes.
     allocation: Option<Arc<Allocation>>,
     len: usize,
-    // Owned like the elements of a Vec: the host touches them only through the usual borrows, and device work on them is
-    // waited for before any of them is given out.
+    // Owned like the elements of a Vec: the host touches them only through the usual borrows, and device work on them
+    // is waited for before any of them is given out.
     element: PhantomData<T>,
 }
 
@@ -90,7 +90,7 @@ pub struct HostSlice<'a, T> {
     _view: HostView<'a>,
 }
 
-/// What the host sees of a [`PinnedBuffer`](super::PinnedBuffer) or a [`UnifiedBuffer`](super::UnifiedBuffer), to write.
+/// As [`HostSlice`], to write.
 pub struct HostSliceMut<'a, T> {
     elements: &'a mut [T],
     _view: HostView<'a>,

@@ -84,7 +84,8 @@ macro_rules! sum_tests {
 
         $crate::sum_tests!(@plain $Family: tails_count_once, narrow_types_do_not_saturate,
             special_values_follow_one_policy, reproducible_bits_repeat, every_schedule_is_clean,
-            wrong_input_is_a_typed_error, a_fault_leaves_the_object_usable, a_fault_in_a_graph_leaves_it_usable, any_number_of_elements_has_a_depth);
+            wrong_input_is_a_typed_error, a_fault_leaves_the_object_usable, a_fault_in_a_graph_leaves_it_usable,
+            any_number_of_elements_has_a_depth);
     };
     (@plain $Family:ty: $($test:ident),+) => {
         $(

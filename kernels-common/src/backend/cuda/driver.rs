@@ -206,13 +206,13 @@ functions! {
     fn stream_wait_event = "cuStreamWaitEvent"(stream: CUstream, event: CUevent, flags: c_uint);
     fn stream_attach = "cuStreamAttachMemAsync"(stream: CUstream, address: CUdeviceptr, length: usize, flags: c_uint);
 
-    fn graph_instantiate = "cuGraphInstantiateWithFlags"(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
-    fn graph_launch = "cuGraphLaunch"(executable: CUgraphExec, stream: CUstream);
-    fn graph_exec_update = "cuGraphExecUpdate_v2"(
-        executable: CUgraphExec,
+    fn graph_instantiate = "cuGraphInstantiateWithFlags"(
+        executable: *mut CUgraphExec,
         graph: CUgraph,
-        result: *mut UpdateResult,
+        flags: c_ulonglong,
     );
+    fn graph_launch = "cuGraphLaunch"(executable: CUgraphExec, stream: CUstream);
+    fn graph_exec_update = "cuGraphExecUpdate_v2"(executable: CUgraphExec, graph: CUgraph, result: *mut UpdateResult);
     fn graph_destroy = "cuGraphDestroy"(graph: CUgraph);
     fn graph_exec_destroy = "cuGraphExecDestroy"(executable: CUgraphExec);
 
