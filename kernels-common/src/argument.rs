@@ -57,10 +57,10 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The argument for memory at `address` of `stream`, which must be the kernel's.
+    /// Refuses memory of another stream than the kernel's.
     #[inline]
-    fn pointer(self, stream: &Stream, address: u64) -> Result<Argument> {
-        if stream == self.kernel.stream() { Ok(Argument::pointer(address)) } else { Err(self.foreign(stream)) }
+    fn check(self, stream: &Stream) -> Result<()> {
+        if stream == self.kernel.stream() { Ok(()) } else { Err(self.foreign(stream)) }
     }
 
     #[cold]
@@ -111,14 +111,18 @@ number!(f32 f64 f16 bf16 i32 u32 i64 u64);
 impl<T> ToArgument for Slice<'_, T> {
     #[inline]
     fn to_argument(&self, place: Place<'_>) -> Result<Argument> {
-        place.pointer(self.stream(), self.address())
+        place.check(self.stream())?;
+        self.keep_in_graph()?;
+        Ok(Argument::pointer(self.address()))
     }
 }
 
 impl<T> ToArgument for SliceMut<'_, T> {
     #[inline]
     fn to_argument(&self, place: Place<'_>) -> Result<Argument> {
-        place.pointer(self.stream(), self.address())
+        place.check(self.stream())?;
+        self.keep_in_graph()?;
+        Ok(Argument::pointer(self.address()))
     }
 }
 

@@ -262,6 +262,32 @@ pub enum Error {
         device: String,
     },
 
+    /// An operation that cannot be part of a graph, on a stream whose work is being captured into one.
+    #[error("the work of the stream is being captured into a graph, of which {what} cannot be a part. {instead}")]
+    Capturing {
+        /// The operation.
+        what: &'static str,
+        /// What to do instead, as a sentence without its full stop.
+        instead: &'static str,
+    },
+
+    /// Memory that a graph uses, in an operation after which the graph could not use it.
+    #[error(
+        "a graph uses this memory, which rules out {what}. Drop the graph first, take the buffer out with \
+         `into_resources`, or copy it to another buffer"
+    )]
+    InGraph {
+        /// The operation.
+        what: &'static str,
+    },
+
+    /// The host has a view of memory that a graph uses.
+    #[error(
+        "the host is using a pinned or unified buffer that the graph uses too. Drop the host view, then launch the \
+         graph"
+    )]
+    GraphHostAccess,
+
     /// A launch that breaks a limit of the device or of the kernel.
     #[error(
         "cannot launch `{kernel}`: {limit} is {asked}, and {} {maximum}. Change the launch configuration",
@@ -446,7 +472,7 @@ mod tests {
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 26] = [
+        let table: [(Error, &[&str]); 29] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -484,6 +510,9 @@ mod tests {
             (Error::ArgumentStream { kernel: name("k"), index: 2 }, &["argument 2 of `k`", "move_to"]),
             (Error::DeviceMismatch { what: name("x") }, &["x belongs to another `Device`", "open it once"]),
             (Error::ContextMismatch { what: "the view", device: name("sim") }, &["the view", "`sim`", "from_cudarc"]),
+            (Error::Capturing { what: "an event", instead: "Do that" }, &["captured", "an event cannot", "Do that"]),
+            (Error::InGraph { what: "a move" }, &["a graph", "rules out a move", "into_resources"]),
+            (Error::GraphHostAccess, &["the host is using", "Drop the host view"]),
             (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),
             (
                 Error::InvalidLaunch { kernel: name("k"), limit: "the grid", asked: 9, maximum: 8 },

@@ -13,8 +13,9 @@
 //! [`Stream::cu_stream`] is the handle of any stream, for calls of the driver itself.
 //!
 //! Wherever memory passes from one stream to another, the second waits for an event of the first; the host waits for
-//! nothing. While a foreign stream is being captured into a graph, work on it is refused, and so is sharing memory with
-//! it: a graph holds no buffer alive.
+//! nothing. While a foreign stream is being captured by others, work on it is refused, and so is sharing memory with
+//! it: their graph holds no buffer alive. A [`Graph`](crate::graph::Graph) does, and can be captured for a foreign
+//! stream.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;
@@ -139,9 +140,10 @@ impl Stream {
     /// long as the stream lives.
     ///
     /// Such calls are `unsafe`. Besides what the driver asks of them, they must not destroy the stream, nor, without
-    /// concurrent managed access, give it work while the host uses a unified buffer of it. A graph holds no buffer
-    /// alive: whoever captures the stream while this crate gives it work sees to it that no memory of the stream is
-    /// allocated or freed meanwhile, nor memory of the work for as long as the graph may run.
+    /// concurrent managed access, give it work while the host uses a unified buffer of it. Their work is no part of a
+    /// [`Graph`](crate::graph::Graph) that is captured meanwhile. A graph of CUDA's holds no buffer alive: whoever
+    /// captures the stream while this crate gives it work sees to it that no memory of the stream is allocated or freed
+    /// meanwhile, nor memory of the work for as long as the graph may run.
     #[must_use]
     pub fn cu_stream(&self) -> Option<CUstream> {
         self.device().cuda().map(|_| cuda::stream(self.raw()))
@@ -212,10 +214,11 @@ impl<T: Pod> DeviceBuffer<T> {
     /// Hands the memory over to cudarc, without a copy. Work that `stream` gets later waits for the work on the buffer.
     ///
     /// # Errors
-    /// [`Error::ContextMismatch`] if `stream` belongs to another context, an error of the driver. The buffer is freed
-    /// then.
+    /// [`Error::ContextMismatch`] if `stream` belongs to another context, [`Error::InGraph`] if a
+    /// [`Graph`](crate::graph::Graph) uses the buffer, an error of the driver. The buffer is dropped then.
     pub fn into_cudarc(self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
         self.stream().device().check_context(stream.context(), "the stream")?;
+        self.check_not_in_graph("giving a buffer away")?;
         pending_error(stream)?;
         if self.len() * size_of::<T>() == 0 {
             return stream.null().map_err(|error| cuda::cudarc_error(error, "cuMemAllocAsync"));

@@ -24,6 +24,7 @@
 //! | `cudaMemcpy` | [`memory::SliceMut::copy_from`], [`memory::Slice::copy_to`], [`memory::SliceMut::copy_from_slice`] |
 //! | `cudaMemcpyAsync` | [`stream::Stream::scope`], or [`memory::SliceMut::copy_from_slice`] with pinned memory |
 //! | module, kernel | [`module::load`], [`module::Kernel`] |
+//! | graph, stream capture | [`graph::Graph`] |
 //! | `<<<grid, block, shared>>>` | [`launch::LaunchConfig`], [`module::Kernel::launch`] |
 //!
 //! Which of the two backends does the work, nothing outside this crate has to ask.
@@ -51,6 +52,7 @@ pub mod canonical;
 pub mod device;
 pub mod element;
 pub mod error;
+pub mod graph;
 #[cfg(feature = "cuda")]
 pub mod interop;
 pub mod launch;

@@ -9,6 +9,7 @@ use crate::argument::{Argument, ArgumentKind, Arguments};
 use crate::backend::{Backend, KernelLimits, RawKernel, RawModule};
 use crate::device::Properties;
 use crate::error::{Error, Result};
+use crate::graph::capture;
 use crate::launch::LaunchConfig;
 pub use crate::ptx::Ptx;
 use crate::stream::Stream;
@@ -196,9 +197,10 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::ArgumentMismatch`], [`Error::ArgumentStream`] for memory of another stream, [`Error::InvalidLaunch`],
-    /// [`Error::CooperativeTooLarge`]. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a GPU
-    /// they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on until
-    /// the process ends, whereas on the simulator it goes on.
+    /// [`Error::CooperativeTooLarge`]; [`Error::Unsupported`] for memory that cannot be part of a graph, while the
+    /// stream's work is captured into one. On the simulator, the faults of the kernel itself ([`Error::Fault`]); on a
+    /// GPU they appear when the stream is waited for, as [`Error::Driver`], and no work runs on that GPU from then on
+    /// until the process ends, whereas on the simulator it goes on.
     ///
     /// # Safety
     /// With these arguments and this shape, the kernel stays within the memory of its slices, writes only to those that
@@ -222,6 +224,7 @@ impl Kernel {
         self.check(&config)?;
         // PTX for earlier targets cannot wait.
         config.overlapping &= self.module.target >= LaunchConfig::OVERLAPPING_TARGET;
+        capture::keep_module(&self.stream, &self.module);
         // SAFETY: arguments and shape were checked; the caller answers for what the kernel does.
         self.stream.submit(|backend, raw| unsafe { backend.launch(raw, kernel.raw, &config, arguments) })
     }

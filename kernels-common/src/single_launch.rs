@@ -206,6 +206,7 @@ impl<T: Element> SingleLaunch<T> {
             _ if is_aligned => &self.aligned,
             _ => self.misaligned.get(stream)?,
         };
+        self.counter.as_slice_mut().keep_zero_in_graph()?;
         let scratch = Scratch {
             log2_v: order::virtual_block::<T>(n).ilog2(),
             virtual_blocks,

@@ -11,6 +11,7 @@ use bytemuck::Pod;
 use crate::backend::{Backend, RawEvent, RawStream};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::graph::capture;
 use crate::memory::{DeviceBuffer, Slice, SliceMut};
 
 /// What keeps a stream of somebody else alive.
@@ -78,6 +79,12 @@ impl Stream {
         self.inner.raw
     }
 
+    /// What tells the stream from others that are alive.
+    #[inline]
+    pub(crate) fn identity(&self) -> *const () {
+        Arc::as_ptr(&self.inner).cast()
+    }
+
     /// Refuses unified memory on a foreign stream of a device where host and kernels must not use it at the same time:
     /// somebody else may give that stream work while a host view is open, which nothing here could refuse.
     pub(crate) fn check_unified(&self) -> Result<()> {
@@ -108,8 +115,10 @@ impl Stream {
     /// Waits until all work on the stream is done.
     ///
     /// # Errors
-    /// An error that earlier work met, such as a fault in a kernel.
+    /// An error that earlier work met, such as a fault in a kernel; [`Error::Capturing`] while the stream's work is
+    /// captured into a graph.
     pub fn synchronize(&self) -> Result<()> {
+        self.check_not_capturing("waiting for the stream", "Wait before the capture, or after a launch of the graph")?;
         self.backend().synchronize(self.raw())
     }
 
@@ -119,12 +128,12 @@ impl Stream {
     /// for it, and copies that were started before the capture may still run: they are over when the capture is, and a
     /// wait then succeeds.
     pub(crate) fn release_host_memory(&self) -> Result<()> {
-        let waited = self.synchronize();
+        let waited = self.backend().synchronize(self.raw());
         if waited.is_err() && self.inner.foreign.is_some() {
             while self.backend().is_capturing(self.raw()).is_ok_and(|capturing| capturing) {
                 thread::sleep(Duration::from_millis(1));
             }
-            let _ = self.synchronize();
+            let _ = self.backend().synchronize(self.raw());
         }
         waited
     }
@@ -132,8 +141,10 @@ impl Stream {
     /// Marks this point in the stream's work.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] while somebody else captures the stream; an error of the driver.
+    /// [`Error::Capturing`] while the stream's work is captured into a graph, [`Error::Unsupported`] while somebody
+    /// else captures the stream; an error of the driver.
     pub fn record(&self) -> Result<Event> {
+        self.check_not_capturing("an event", "Record it before the capture, or after a launch of the graph")?;
         // A stream that waits for an event of a capture becomes part of it, and with it all its later work.
         self.check_not_captured()?;
         let event = Event { raw: self.backend().create_event()?, device: self.device().clone() };
@@ -144,9 +155,10 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has happened, without holding up the host.
     ///
     /// # Errors
-    /// [`Error::DeviceMismatch`] for an event of another device; [`Error::Unsupported`] while somebody else captures
-    /// the stream; an error of the driver.
+    /// [`Error::DeviceMismatch`] for an event of another device; [`Error::Capturing`] while the stream's work is
+    /// captured into a graph, [`Error::Unsupported`] while somebody else captures the stream; an error of the driver.
     pub fn wait(&self, event: &Event) -> Result<()> {
+        self.check_not_capturing("waiting for an event", "Wait before the capture, or before a launch of the graph")?;
         self.check_not_captured()?;
         self.device().check(&event.device, || "the event".to_owned())?;
         self.backend().wait(self.raw(), event.raw)
@@ -161,7 +173,8 @@ impl Stream {
     /// Device memory for `len` elements, contents unspecified.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes cannot be represented, [`Error::OutOfMemory`].
+    /// [`Error::TooLarge`] if the size in bytes cannot be represented, [`Error::OutOfMemory`]; [`Error::Capturing`]
+    /// while the stream's work is captured into a graph.
     pub fn alloc_uninit<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         DeviceBuffer::uninit(self, len)
     }
@@ -239,7 +252,13 @@ impl Stream {
     /// On a device where host and kernels must not use unified memory at the same time, work is refused while the host
     /// does, and the check and the queueing are one step. On a foreign stream that is being captured it is refused too:
     /// it would be done later, and again, when its buffers may be gone.
+    ///
+    /// While this thread captures the stream's work it goes into the capture, where the host's views matter no more:
+    /// they do when the graph is launched.
     pub(crate) fn submit<R>(&self, work: impl FnOnce(&dyn Backend, RawStream) -> Result<R>) -> Result<R> {
+        if let Some(captured) = capture::stream(self) {
+            return work(self.backend(), captured);
+        }
         let device = self.device().properties();
         self.check_not_captured()?;
         if device.concurrent_managed_access {
@@ -250,6 +269,31 @@ impl Stream {
             return Err(Error::HostAccess { device: device.subject() });
         }
         work(self.backend(), self.raw())
+    }
+
+    /// Refuses what cannot be part of a graph while this thread captures the stream's work into one.
+    #[inline]
+    pub(crate) fn check_not_capturing(&self, what: &'static str, instead: &'static str) -> Result<()> {
+        if capture::is_open(self) { Err(Error::Capturing { what, instead }) } else { Ok(()) }
+    }
+
+    /// Refuses to allocate memory in the stream's order while its work is being captured: a capture does nothing, and
+    /// what somebody else's capture allocates is there only while the graph runs.
+    pub(crate) fn check_allocation(&self) -> Result<()> {
+        self.check_not_capturing(
+            "an allocation",
+            "Allocate before the capture; objects with scratch memory `reserve` it",
+        )?;
+        self.check_not_captured()
+    }
+
+    /// Refuses copies from and to the host's own memory while the stream's work is being captured: the graph would use
+    /// that memory whenever it is launched.
+    pub(crate) fn check_host_copy(&self) -> Result<()> {
+        self.check_not_capturing(
+            "a copy from or to borrowed host memory",
+            "Copy before the capture or after a launch of the graph, or capture a copy of a `PinnedBuffer`",
+        )
     }
 
     /// Refuses a foreign stream whose work is being recorded into a graph.
@@ -307,13 +351,15 @@ impl<'scope> CopyScope<'scope, '_> {
     /// Starts a copy from the host to the device. `from` stays borrowed until the scope ends.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], an error of the driver.
+    /// [`Error::LengthMismatch`], [`Error::StreamMismatch`], [`Error::Capturing`] while the stream's work is captured
+    /// into a graph, an error of the driver.
     pub fn copy_to_device<T: Pod>(&self, from: &'scope [T], to: SliceMut<'_, T>) -> Result<()> {
         to.check(self.stream, "the destination")?;
         let bytes = to.bytes_beside(from.len(), "the source")?;
         if bytes == 0 {
             return Ok(());
         }
+        self.stream.check_host_copy()?;
         // SAFETY: the ranges have that size, and `from` stays borrowed until the scope has waited for the stream.
         self.stream
             .submit(|backend, raw| unsafe { backend.copy_to_device(raw, to.address(), from.as_ptr().cast(), bytes) })
@@ -329,6 +375,7 @@ impl<'scope> CopyScope<'scope, '_> {
         if bytes == 0 {
             return Ok(());
         }
+        self.stream.check_host_copy()?;
         // SAFETY: the ranges have that size, and `to` stays borrowed until the scope has waited for the stream.
         self.stream
             .submit(|backend, raw| unsafe { backend.copy_to_host(raw, to.as_mut_ptr().cast(), from.address(), bytes) })

@@ -9,6 +9,7 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaStream};
 use kernels_common::device::Device;
 use kernels_common::error::{Error, Result};
+use kernels_common::graph::Graph;
 use kernels_common::memory::{DeviceBuffer, PinnedBuffer, PinnedKind};
 use kernels_common::stream::Stream;
 
@@ -51,7 +52,9 @@ fn a_captured_stream_takes_no_work() {
     let pinned = PinnedBuffer::<u32>::zeros(&ours, 3, PinnedKind::Cached).unwrap();
     let outside = device.stream().unwrap();
     let event = outside.record().unwrap();
+    let mut graph = Graph::capture(&ours, (), |()| Ok::<_, Error>(())).unwrap();
     begin(&theirs);
+    refused(graph.launch());
     refused(buffer.as_slice_mut().copy_from_slice(pinned.as_slice()));
     refused(buffer.download());
     refused(ours.alloc_uninit::<u32>(3));

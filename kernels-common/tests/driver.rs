@@ -4,16 +4,44 @@
 
 #![cfg(all(feature = "cuda", feature = "sim", target_os = "linux"))]
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kernels_common::device::Device;
 use kernels_common::error::{Error, Result};
+use kernels_common::graph::Graph;
 use kernels_common::launch::LaunchConfig;
-use kernels_common::memory::{PinnedBuffer, PinnedKind};
+use kernels_common::memory::{DeviceBuffer, PinnedBuffer, PinnedKind};
 use kernels_common::module;
+use kernels_common::stream::Stream;
 use kernels_common::testing;
 use tempfile::TempDir;
+
+/// The system's allocator, which counts what each thread asks for.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all is done by the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: as the caller says.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller says; it came from the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 /// Tells the program that it is the child.
 const CHILD: &str = "KERNELS_COMMON_DRIVER_TEST";
@@ -289,7 +317,21 @@ TAKE(cuMemFreeAsync) TAKE(cuMemPoolCreate) TAKE(cuMemPoolDestroy) TAKE(cuMemPool
 TAKE(cuMemPoolSetAttribute) TAKE(cuMemPoolGetAttribute) TAKE(cuMemAllocManaged) TAKE(cuMemPrefetchAsync)
 TAKE(cuMemcpyHtoDAsync_v2) TAKE(cuMemcpyDtoHAsync_v2) TAKE(cuMemcpyAsync) TAKE(cuMemsetD8Async)
 TAKE(cuModuleUnload) TAKE(cuFuncSetAttribute) TAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-TAKE(cuLaunchCooperativeKernel)
+TAKE(cuLaunchCooperativeKernel) TAKE(cuStreamBeginCapture_v2) TAKE(cuGraphLaunch) TAKE(cuGraphDestroy)
+
+/* A capture ends with the status in the variable CAPTURE, an update of a graph with that in UPDATE. */
+static int variable(const char *name) { return getenv(name) ? atoi(getenv(name)) : status; }
+static long executables = 0, destroyed = 0;
+int cuStreamEndCapture(void *stream, void **graph) { *graph = (void *)384; return variable("CAPTURE"); }
+int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+    *out = (void *)++executables;
+    return status;
+}
+int cuGraphExecUpdate_v2(void *executable, void *graph, void *result) { return variable("UPDATE"); }
+int cuGraphExecDestroy(void *executable) {
+    /* In the order in which they were made. */
+    return (long)executable == ++destroyed ? status : (abort(), 1);
+}
 "#;
 
 const EMPTY_KERNEL: &str =
@@ -352,6 +394,75 @@ fn a_driver_that_fails_after_a_launch() {
     let [error, dropped] = report.of("work")[..] else { panic!("{}", report.0) };
     assert!(error.contains("CUDA error 700") && error.contains("on the device `sim`"), "{error}");
     assert_eq!(dropped, "dropped");
+}
+
+/// A graph with one copy in it.
+fn copies(stream: &Stream) -> Result<Graph<(DeviceBuffer<u8>, DeviceBuffer<u8>)>> {
+    let buffers = (stream.alloc_uninit(10)?, stream.alloc_uninit(10)?);
+    Graph::capture(stream, buffers, |(x, y)| x.as_slice_mut().copy_from_slice(y.as_slice()))
+}
+
+/// As when something was done meanwhile that no capture allows.
+#[test]
+fn a_driver_that_invalidates_a_capture() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        match copies(&stream) {
+            Err(error @ Error::Driver { code: 901, .. }) => println!("capture> {error}"),
+            other => panic!("{other:?}"),
+        }
+        // The stream is not in a capture any more.
+        stream.upload(&[1u8]).unwrap().download().unwrap();
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let report = run("a_driver_that_invalidates_a_capture", |child| {
+        child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD").env("CAPTURE", "901")
+    });
+    let [error] = report.of("capture")[..] else { panic!("{}", report.0) };
+    assert!(error.contains("cuStreamEndCapture") && error.contains("Capture it again"), "{error}");
+}
+
+#[test]
+fn a_driver_that_cannot_update_a_graph_makes_a_new_one() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        let mut graph = copies(&stream).unwrap();
+        for _ in 0..3 {
+            graph.update(|(x, _)| x.as_slice_mut().fill_zero()).unwrap();
+            graph.launch().unwrap();
+        }
+        drop(graph);
+        println!("update> dropped");
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    for status in ["0", "910", "801"] {
+        let report = run("a_driver_that_cannot_update_a_graph_makes_a_new_one", |child| {
+            child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD").env("UPDATE", status)
+        });
+        assert_eq!(report.of("update"), ["dropped"]);
+    }
+}
+
+#[test]
+fn a_launch_of_a_graph_allocates_nothing() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        let buffers = (stream.alloc_uninit(10).unwrap(), PinnedBuffer::zeros(&stream, 10, PinnedKind::Cached).unwrap());
+        let mut graph = Graph::capture(&stream, buffers, |(x, y): &mut (DeviceBuffer<u8>, PinnedBuffer<u8>)| {
+            y.as_slice_mut().copy_from_slice(x.as_slice())
+        })
+        .unwrap();
+        let before = ALLOCATIONS.get();
+        for _ in 0..10 {
+            graph.launch().unwrap();
+        }
+        println!("launch> {}", ALLOCATIONS.get() - before);
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    assert_eq!(run_child("a_launch_of_a_graph_allocates_nothing", folder.path()).of("launch"), ["0"]);
 }
 
 /// What the tests' devices are, and why there are none, is found out once.

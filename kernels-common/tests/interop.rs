@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kernels_common::device::Device;
 use kernels_common::error::{Error, Result};
+use kernels_common::graph::Graph;
 use kernels_common::interop::cudarc::driver::sys::{CUcontext, CUdevice, culib};
 use kernels_common::interop::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use kernels_common::launch::LaunchConfig;
@@ -366,4 +367,44 @@ fn several_slices_are_lent_at_once_and_work_fails_with_errors_of_its_own() {
     let elsewhere = theirs.clone_htod(&[1u32]).unwrap();
     let refused = ours.lend((&x, &elsewhere), |_| -> Result<()> { unreachable!() });
     assert!(matches!(refused, Err(Error::ContextMismatch { .. })));
+}
+
+#[test]
+fn a_graph_on_a_stream_of_cudarc() {
+    let Some(Theirs { context, stream: theirs, device }) = theirs() else { return };
+    for theirs in [theirs, context.default_stream()] {
+        let stream = Stream::from_cudarc(&device, Arc::clone(&theirs)).unwrap();
+        let resources = (slow_increment(&stream), stream.upload(&[0u32]).unwrap());
+        let mut graph = Graph::capture(&stream, resources, |(kernel, x)| {
+            increment(kernel, x.as_slice_mut())?;
+            increment(kernel, x.as_slice_mut())
+        })
+        .unwrap();
+        // In one order with what cudarc gives to the stream.
+        let mut seen = theirs.alloc_zeros::<u32>(1).unwrap();
+        for round in 1..4 {
+            graph.launch().unwrap();
+            let x = graph.resources().1.as_slice();
+            stream.lend(&mut seen.as_view_mut(), |mut seen| seen.copy_from_slice(x)).unwrap();
+            assert_eq!(theirs.clone_dtoh(&seen).unwrap(), [2 * round]);
+        }
+        // Memory that is only lent is no part of a graph.
+        let lent = graph.update({
+            let (stream, seen) = (stream.clone(), theirs.alloc_zeros::<u32>(1).unwrap());
+            move |(_, x)| stream.lend(&seen.as_view(), |seen| x.as_slice_mut().copy_from_slice(seen))
+        });
+        assert!(matches!(lent, Err(Error::Unsupported { .. })), "{lent:?}");
+        // Memory of a graph is not given away, but it is after the graph.
+        let empty = stream.alloc_uninit::<u32>(0).unwrap();
+        let given = std::mem::replace(&mut graph.resources_mut().1, empty).into_cudarc(&theirs);
+        assert!(matches!(given, Err(Error::InGraph { .. })));
+        graph.launch().unwrap();
+        let (kernel, _) = graph.into_resources();
+        let x = stream.upload(&[7u32]).unwrap();
+        let mut graph =
+            Graph::capture(&stream, (kernel, x), |(kernel, x)| increment(kernel, x.as_slice_mut())).unwrap();
+        graph.launch().unwrap();
+        let x = graph.into_resources().1.into_cudarc(&theirs).unwrap();
+        assert_eq!(theirs.clone_dtoh(&x).unwrap(), [8]);
+    }
 }

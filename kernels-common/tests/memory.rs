@@ -48,7 +48,7 @@ impl<T: bytemuck::Pod> Memory<T> {
     fn set(&mut self, values: &[T]) -> Result<()> {
         match self {
             Memory::Device(buffer) => buffer.as_slice_mut().copy_from(values),
-            Memory::Pinned(buffer) => buffer.host_mut().map(|host| host.copy_from_slice(values)),
+            Memory::Pinned(buffer) => buffer.host_mut().map(|mut host| host.copy_from_slice(values)),
             Memory::Unified(buffer) => buffer.host_mut().map(|mut host| host.copy_from_slice(values)),
         }
     }
@@ -57,7 +57,7 @@ impl<T: bytemuck::Pod> Memory<T> {
     fn get(&self) -> Result<Vec<T>> {
         match self {
             Memory::Device(buffer) => buffer.download(),
-            Memory::Pinned(buffer) => buffer.host().map(<[T]>::to_vec),
+            Memory::Pinned(buffer) => buffer.host().map(|host| host.to_vec()),
             Memory::Unified(buffer) => buffer.host().map(|host| host.to_vec()),
         }
     }

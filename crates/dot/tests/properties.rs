@@ -5,6 +5,8 @@ use kernels_common::device::Device;
 use kernels_common::element::{Accumulator, Element, bf16, f16};
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
+use kernels_common::graph::Graph;
+use kernels_common::memory::{DeviceBuffer, HostValue, Slice};
 use kernels_common::oracle;
 use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{
@@ -72,6 +74,108 @@ proptest! {
         offsets in (offsets(), offsets()),
     ) {
         for_every_element!(check(n, inputs, offsets));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_graph_gives_what_calls_give(
+        n in lengths(),
+        inputs in proptest::collection::vec((inputs(), inputs()), 1..4),
+        offsets in (offsets(), offsets()),
+    ) {
+        for_every_element!(check_graph(n, &inputs, offsets));
+    }
+}
+
+/// What a graph of dot products works on.
+struct Captured<T: Element> {
+    dot: Dot<T>,
+    x: DeviceBuffer<T>,
+    y: DeviceBuffer<T>,
+    offsets: (usize, usize),
+    out: DeviceBuffer<T::Sum>,
+    value: HostValue<T::Sum>,
+}
+
+impl<T: Element> Captured<T> {
+    /// x·y to the device and to the host, x·x between them.
+    fn record(&mut self) -> Result<(), Error> {
+        let Captured { dot, x, y, offsets, out, value } = self;
+        let (x, y) = (x.slice(offsets.0..)?, y.slice(offsets.1..)?);
+        dot.enqueue(x, y, out.slice_mut(..1)?)?;
+        dot.enqueue(x, x, out.slice_mut(1..)?)?;
+        dot.enqueue(x, y, value.slot()?)
+    }
+}
+
+fn check_graph<T: Element>(
+    n: usize,
+    inputs: &[(Input, Input)],
+    offsets: (Offset, Offset),
+) -> Result<(), TestCaseError> {
+    let offsets = (offsets.0.elements::<T>(), offsets.1.elements::<T>());
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        for variant in Variant::ALL {
+            let mut dot = Dot::<T>::with_variant(&stream, variant).unwrap();
+            dot.reserve(n).unwrap();
+            let captured = Captured {
+                dot,
+                x: stream.alloc_uninit(offsets.0 + n).unwrap(),
+                y: stream.alloc_uninit(offsets.1 + n).unwrap(),
+                offsets,
+                out: stream.alloc_uninit(2).unwrap(),
+                value: HostValue::new(&stream),
+            };
+            let mut graph = Graph::capture(&stream, captured, Captured::record).unwrap();
+            for input in inputs {
+                let (x, y): (Vec<T>, Vec<T>) = (input.0.generate(n), input.1.generate(n));
+                let captured = graph.resources_mut();
+                captured.x.slice_mut(offsets.0..).unwrap().copy_from(&x).unwrap();
+                captured.y.slice_mut(offsets.1..).unwrap().copy_from(&y).unwrap();
+                let mut called = |x: Slice<'_, T>, y: Slice<'_, T>| captured.dot.value(x, y).unwrap().bits();
+                let (dx, dy) = (captured.x.slice(offsets.0..).unwrap(), captured.y.slice(offsets.1..).unwrap());
+                let expected = match variant {
+                    Variant::Canonical => [canonical(&x, &y).unwrap().bits(), canonical(&x, &x).unwrap().bits()],
+                    Variant::ThreeStage => [called(dx, dy), called(dx, dx)],
+                };
+                for _ in 0..2 {
+                    graph.launch().unwrap();
+                    let captured = graph.resources_mut();
+                    let out = captured.out.download().unwrap();
+                    let found = [out[0], out[1], captured.value.wait().unwrap()].map(Accumulator::bits);
+                    let expected = [expected[0], expected[1], expected[0]];
+                    prop_assert_eq!(found, expected, "{} elements of {}, {} on {:?}", n, T::NAME, variant, device);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A call that needs more scratch memory than there is says so; so does one that waits.
+#[test]
+fn what_a_capture_refuses() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        for variant in Variant::ALL {
+            let n = (1 << 20) + 1;
+            let captured = || {
+                let out = stream.alloc_zeros::<f64>(1).unwrap();
+                (Dot::<f64>::with_variant(&stream, variant).unwrap(), stream.alloc_zeros::<f64>(n).unwrap(), out)
+            };
+            let graph = Graph::capture(&stream, captured(), |(dot, x, out)| dot.enqueue(&*x, &*x, out));
+            match graph {
+                Err(error @ Error::Capturing { .. }) => assert!(error.to_string().contains("`reserve`"), "{error}"),
+                // The scratch memory that there is at first was enough.
+                other => assert!(variant == Variant::Canonical && other.is_ok(), "{variant}: {other:?}"),
+            }
+            let graph = Graph::capture(&stream, captured(), |(dot, x, _)| dot.value(&*x, &*x).map(|_| ()));
+            assert!(matches!(graph, Err(Error::Capturing { .. })), "{variant}: {graph:?}");
+        }
     }
 }
 

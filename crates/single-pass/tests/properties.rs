@@ -4,6 +4,8 @@ use kernels_common::device::Device;
 use kernels_common::element::{Accumulator, Element, bf16, f16};
 use kernels_common::error::{Error, Result};
 use kernels_common::for_every_element;
+use kernels_common::graph::Graph;
+use kernels_common::memory::DeviceBuffer;
 use kernels_common::stream::Stream;
 use kernels_common::sum::Sum;
 use kernels_common::testing::golden::{self, bits};
@@ -76,12 +78,79 @@ fn check<T: Element>(n: usize, input: Input, offset: usize) -> Result<(), TestCa
     Ok(())
 }
 
+/// What a graph of every operation works on.
+struct Captured<T: Element> {
+    sum: Reduce<T, Plus>,
+    product: Reduce<T, Product>,
+    minimum: Reduce<T, Minimum>,
+    maximum: Reduce<T, Maximum>,
+    source: DeviceBuffer<T>,
+    x: DeviceBuffer<T>,
+    offset: usize,
+    wide: DeviceBuffer<T::Sum>,
+    narrow: DeviceBuffer<T>,
+}
+
+impl<T: Element> Captured<T> {
+    /// Launches that may overlap with one another, and some after a fill and after a copy.
+    fn record(&mut self) -> Result<(), Error> {
+        self.wide.as_slice_mut().fill_zero()?;
+        self.x.as_slice_mut().copy_from_slice(self.source.as_slice())?;
+        let x = self.x.slice(self.offset..)?;
+        self.sum.enqueue(x, self.wide.slice_mut(..1)?)?;
+        self.product.enqueue(x, self.wide.slice_mut(1..)?)?;
+        self.minimum.enqueue(x, self.narrow.slice_mut(..1)?)?;
+        self.narrow.slice_mut(1..)?.fill_zero()?;
+        self.maximum.enqueue(x, self.narrow.slice_mut(1..)?)
+    }
+}
+
+fn check_graph<T: Element>(n: usize, inputs: &[Input], offset: usize) -> Result<(), TestCaseError> {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let captured = Captured {
+            sum: Reduce::new(&stream).unwrap(),
+            product: Reduce::new(&stream).unwrap(),
+            minimum: Reduce::new(&stream).unwrap(),
+            maximum: Reduce::new(&stream).unwrap(),
+            source: stream.alloc_zeros(offset + n).unwrap(),
+            x: stream.alloc_uninit(offset + n).unwrap(),
+            offset,
+            wide: stream.alloc_uninit(2).unwrap(),
+            narrow: stream.alloc_uninit(2).unwrap(),
+        };
+        let mut graph = Graph::capture(&stream, captured, Captured::record).unwrap();
+        for input in inputs {
+            let values: Vec<T> = input.generate(n);
+            graph.resources_mut().source.slice_mut(offset..).unwrap().copy_from(&values).unwrap();
+            graph.launch().unwrap();
+            let Captured { wide, narrow, .. } = graph.resources();
+            let found = (wide.download().unwrap(), narrow.download().unwrap());
+            let context = format!("{n} elements of {} on {device:?}", T::NAME);
+            prop_assert_eq!(bits(found.0[0]), bits(Plus::canonical(&values)), "sum, {}", context);
+            prop_assert_eq!(bits(found.0[1]), bits(Product::canonical(&values)), "product, {}", context);
+            prop_assert_eq!(bits(found.1[0]), bits(Minimum::canonical(&values)), "minimum, {}", context);
+            prop_assert_eq!(bits(found.1[1]), bits(Maximum::canonical(&values)), "maximum, {}", context);
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
 
     #[test]
     fn every_operation_and_type_agrees_with_the_host(n in lengths(), input in inputs(), offset in 0usize..9) {
         for_every_element!(check(n, input, offset));
+    }
+
+    #[test]
+    fn a_graph_of_every_operation_gives_the_bits_of_the_host(
+        n in lengths(),
+        inputs in proptest::collection::vec(inputs(), 1..4),
+        offset in 0usize..9,
+    ) {
+        for_every_element!(check_graph(n, &inputs, offset));
     }
 
     /// Factors near 1, whose product neither overflows nor vanishes.

@@ -4,7 +4,8 @@ use bytemuck::Pod;
 use kernels_common::Counters;
 use kernels_common::device::Device;
 use kernels_common::error::Error;
-use kernels_common::memory::{Matrix, MatrixMut};
+use kernels_common::graph::Graph;
+use kernels_common::memory::{DeviceBuffer, Matrix, MatrixMut};
 use kernels_common::stream::Stream;
 use kernels_common::testing::devices;
 use kernels_common::testing::schedules::on_every_schedule;
@@ -125,6 +126,78 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_graph_gives_what_calls_give(
+        rows in sides(),
+        columns in sides(),
+        input in layouts(),
+        output in layouts(),
+    ) {
+        for device in devices() {
+            for variant in Variant::ALL {
+                check_graph::<u8>(device, variant, Case { rows, columns, input, output })?;
+                check_graph::<u32>(device, variant, Case { rows, columns, input, output })?;
+                check_graph::<u128>(device, variant, Case { rows, columns, input, output })?;
+            }
+        }
+    }
+}
+
+/// What a graph of transposes works on: a matrix, its transpose, and that one's.
+struct Captured<T> {
+    transpose: Transpose<T>,
+    case: Case,
+    matrix: DeviceBuffer<T>,
+    transposed: DeviceBuffer<T>,
+    again: DeviceBuffer<T>,
+}
+
+impl<T: Pod> Captured<T> {
+    /// There and back. A kernel that is not loaded yet is loaded now.
+    fn record(&mut self) -> Result<(), Error> {
+        let Captured { transpose, case: Case { rows, columns, input, output }, matrix, transposed, again } = self;
+        let (rows, columns, in_pitch, out_pitch) = (*rows, *columns, input.pitch(*columns), output.pitch(*rows));
+        let from = Matrix::with_pitch(matrix.slice(input.offset..)?, rows, columns, in_pitch)?;
+        let to = MatrixMut::with_pitch(transposed.slice_mut(output.offset..)?, columns, rows, out_pitch)?;
+        transpose.enqueue(from, to)?;
+        let from = Matrix::with_pitch(transposed.slice(output.offset..)?, columns, rows, out_pitch)?;
+        let to = MatrixMut::with_pitch(again.slice_mut(input.offset..)?, rows, columns, in_pitch)?;
+        transpose.enqueue(from, to)
+    }
+}
+
+/// A transpose there and back gives the matrix, launch after launch.
+fn check_graph<T: Pod + PartialEq>(device: &Device, variant: Variant, case: Case) -> Result<(), TestCaseError> {
+    let Case { rows, columns, input, output } = case;
+    let stream = device.stream().unwrap();
+    let captured = Captured {
+        transpose: Transpose::<T>::with_variant(&stream, variant).unwrap(),
+        case,
+        matrix: stream.alloc_uninit(input.len(rows, columns)).unwrap(),
+        transposed: stream.alloc_zeros(output.len(columns, rows)).unwrap(),
+        again: stream.alloc_uninit(input.len(rows, columns)).unwrap(),
+    };
+    let mut graph = Graph::capture(&stream, captured, Captured::record).unwrap();
+    for seed in 1..4 {
+        let x = pattern::<T>(input.len(rows, columns), seed);
+        let captured = graph.resources_mut();
+        captured.matrix.as_slice_mut().copy_from(&x).unwrap();
+        // What lies between the rows is not moved.
+        let mut around = x.clone();
+        for line in around[input.offset..].chunks_mut(input.pitch(columns).max(1)).take(rows) {
+            line[..columns].fill(T::zeroed());
+        }
+        captured.again.as_slice_mut().copy_from(&around).unwrap();
+        graph.launch().unwrap();
+        let right = graph.resources().again.download().unwrap() == x;
+        prop_assert!(right, "{variant}, {} bytes, on {device:?}, {case:?}", size_of::<T>());
+    }
+    Ok(())
 }
 
 /// Sides that are no multiples of a tile's, in both orders, and the thinnest there are.

@@ -4,6 +4,8 @@ use kernels_common::device::Device;
 use kernels_common::element::{Element, bf16, f16};
 use kernels_common::error::Error;
 use kernels_common::for_every_element;
+use kernels_common::graph::Graph;
+use kernels_common::memory::DeviceBuffer;
 use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{Input, Offset, Values, devices, every_offset, inputs, lengths, offsets, upload_at};
 use proptest::prelude::*;
@@ -82,6 +84,70 @@ proptest! {
     ) {
         for_every_element!(check(n, inputs, offsets));
     }
+
+    #[test]
+    fn a_graph_gives_what_calls_give(
+        n in lengths(),
+        inputs in proptest::collection::vec([inputs(), inputs()], 1..4),
+        offsets in [offsets(), offsets(), offsets()],
+    ) {
+        for device in devices() {
+            for variant in Variant::ALL {
+                check_graph::<f32>(device, variant, n, &inputs, offsets)?;
+                check_graph::<f16>(device, variant, n, &inputs, offsets)?;
+                check_graph::<u64>(device, variant, n, &inputs, offsets)?;
+            }
+        }
+    }
+}
+
+/// What a graph of additions works on: x, y and z, each with the place of its first element.
+struct Captured<T: Element> {
+    add: VecAdd<T>,
+    vectors: [(DeviceBuffer<T>, usize); 3],
+}
+
+impl<T: Element> Captured<T> {
+    /// z = x + y, and then z = x + y + z.
+    fn record(&mut self) -> Result<(), Error> {
+        let Captured { add, vectors: [x, y, z] } = self;
+        let (x, y) = (x.0.slice(x.1..)?, y.0.slice(y.1..)?);
+        add.add(x, y, z.0.slice_mut(z.1..)?)?;
+        add.accumulate(x, y, z.0.slice_mut(z.1..)?)
+    }
+}
+
+fn check_graph<T: Element>(
+    device: &Device,
+    variant: Variant,
+    n: usize,
+    inputs: &[[Input; 2]],
+    offsets: [Offset; 3],
+) -> Result<(), TestCaseError> {
+    let stream = device.stream().unwrap();
+    let vectors = offsets.map(|offset| {
+        let offset = offset.elements::<T>();
+        (stream.alloc_uninit(offset + n).unwrap(), offset)
+    });
+    let captured = Captured { add: VecAdd::<T>::with_variant(&stream, variant).unwrap(), vectors };
+    let mut graph = Graph::capture(&stream, captured, Captured::record).unwrap();
+    for input in inputs {
+        let values: [Vec<T>; 2] = input.map(|input| input.generate(n));
+        for ((vector, offset), values) in graph.resources_mut().vectors.iter_mut().zip(&values) {
+            vector.slice_mut(*offset..).unwrap().copy_from(values).unwrap();
+        }
+        let mut expected = vec![T::from_f64(0.0); n];
+        add_on_host(&values[0], &values[1], &mut expected);
+        accumulate_on_host(&values[0], &values[1], &mut expected);
+        for launch in 0..2 {
+            graph.launch().unwrap();
+            let (z, offset) = &graph.resources().vectors[2];
+            let found = z.slice(*offset..).unwrap().download().unwrap();
+            let right = found.iter().zip(&expected).all(|(&found, &expected)| same(found, expected));
+            prop_assert!(right, "launch {launch} of {n} elements of {}, {variant} on {device:?}", T::NAME);
+        }
+    }
+    Ok(())
 }
 
 /// The boundaries of packets, warps and blocks, and one element with nothing after it that could be read.

@@ -44,6 +44,19 @@ pub(crate) struct HostMemory {
     pub(crate) device: u64,
 }
 
+// SAFETY: two addresses; who uses the memory answers for how.
+unsafe impl Send for HostMemory {}
+// SAFETY: as above.
+unsafe impl Sync for HostMemory {}
+
+/// A graph of work that was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawGraph(pub(crate) u64);
+
+/// A graph made ready to launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawExecutable(pub(crate) u64);
+
 /// What a backend knows about a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelLimits {
@@ -70,8 +83,30 @@ pub(crate) trait Backend: Any + Debug + Send + Sync {
     /// Waits until all work on the stream is done, and reports an error that it met.
     fn synchronize(&self, stream: RawStream) -> Result<()>;
 
-    /// Whether work on the stream is being recorded into a graph instead of done.
+    /// Whether somebody else is capturing the work on the stream into a graph, instead of having it done.
     fn is_capturing(&self, stream: RawStream) -> Result<bool>;
+
+    /// A new stream whose work is captured into a graph. It takes launches, copies within device-visible memory and
+    /// fills, nothing else. Other streams are not affected.
+    fn begin_capture(&self) -> Result<RawStream>;
+    /// Ends a capture and destroys its stream, also where it fails.
+    fn end_capture(&self, stream: RawStream) -> Result<RawGraph>;
+    /// Makes a graph ready to launch; the graph itself is then no longer needed.
+    fn instantiate(&self, graph: RawGraph) -> Result<RawExecutable>;
+    /// Gives the work of `executable` the arguments, shapes and addresses of `graph`. `false` if the two are too
+    /// different; what `executable` then does is a mixture of both. Launches that are queued already are not affected.
+    fn update(&self, executable: RawExecutable, graph: RawGraph) -> Result<bool>;
+    /// Queues all work of a graph, in its order.
+    ///
+    /// # Safety
+    /// Kernels and memory that the graph uses are there until it is done.
+    unsafe fn launch_graph(&self, stream: RawStream, executable: RawExecutable) -> Result<()>;
+    /// # Safety
+    /// The graph is not used afterwards.
+    unsafe fn destroy_graph(&self, graph: RawGraph);
+    /// # Safety
+    /// It is not used afterwards. Launches that are queued already are still done.
+    unsafe fn destroy_executable(&self, executable: RawExecutable);
 
     fn create_event(&self) -> Result<RawEvent>;
     /// # Safety

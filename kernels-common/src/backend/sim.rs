@@ -10,7 +10,7 @@ use std::time::Instant;
 use ptx_sim::ptx::Module;
 use ptx_sim::{Checks, Config, Counters, Kernel, Launch, LoadError, MemoryError, Program, Simulator};
 
-use super::{Backend, HostMemory, KernelLimits, RawEvent, RawKernel, RawModule, RawStream};
+use super::{Backend, HostMemory, KernelLimits, RawEvent, RawExecutable, RawGraph, RawKernel, RawModule, RawStream};
 use crate::argument::Argument;
 use crate::device::{BackendKind, Properties, SimOptions};
 use crate::error::{Error, MemoryKind, Result};
@@ -29,15 +29,93 @@ struct State {
     events: HashMap<u64, Option<Instant>>,
     programs: HashMap<u64, Program>,
     kernels: HashMap<u64, (RawModule, Arc<Kernel>)>,
+    /// What is captured so far, by the stream that it is given to.
+    captures: HashMap<u64, Vec<Operation>>,
+    graphs: HashMap<u64, Arc<[Operation]>>,
+    executables: HashMap<u64, Arc<[Operation]>>,
     counters: Counters,
     /// Handles are numbers that are never used twice.
     next_handle: u64,
 }
 
+/// Work that can be captured.
+#[derive(Debug)]
+enum Operation {
+    Launch { kernel: RawKernel, config: LaunchConfig, arguments: Box<[Argument]> },
+    Copy { to: u64, from: u64, bytes: u64 },
+    Fill { address: u64, value: u8, bytes: u64 },
+}
+
+impl Operation {
+    /// Whether a driver would turn this node of a graph into the other.
+    fn can_become(&self, other: &Operation) -> bool {
+        match (self, other) {
+            (Operation::Launch { config: this, .. }, Operation::Launch { config: other, .. }) => {
+                this.cooperative == other.cooperative
+            }
+            (Operation::Copy { .. }, Operation::Copy { .. }) | (Operation::Fill { .. }, Operation::Fill { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
 impl State {
+    /// Does work, or captures it, if that is what `stream` is for.
+    fn submit(&mut self, stream: RawStream, operation: Operation) -> Result<()> {
+        match self.captures.get_mut(&stream.0) {
+            Some(captured) => {
+                captured.push(operation);
+                Ok(())
+            }
+            None => self.perform(&operation),
+        }
+    }
+
+    fn perform(&mut self, operation: &Operation) -> Result<()> {
+        match *operation {
+            Operation::Launch { kernel, ref config, ref arguments } => self.launch(kernel, config, arguments),
+            Operation::Copy { to, from, bytes } => self.simulator.copy(to, from, bytes).map_err(memory_error),
+            Operation::Fill { address, value, bytes } => {
+                self.simulator.fill(address, bytes, &[value]).map_err(memory_error)
+            }
+        }
+    }
+
+    fn launch(&mut self, kernel: RawKernel, config: &LaunchConfig, arguments: &[Argument]) -> Result<()> {
+        let Some((_, kernel)) = self.kernels.get(&kernel.0) else {
+            return Err(Error::SimulatorLoad("the kernel's module was unloaded".to_owned()));
+        };
+        let kernel = Arc::clone(kernel);
+        let params = &kernel.signature().params;
+        let mut block = vec![0u8; params.last().map_or(0, |param| param.offset + param.size)];
+        for (param, argument) in params.iter().zip(arguments) {
+            block[param.offset..param.offset + param.size].copy_from_slice(&argument.bytes[..param.size]);
+        }
+        let launch = Launch {
+            grid: config.grid,
+            block: config.block,
+            dynamic_shared: config.shared_bytes,
+            cooperative: config.cooperative,
+        };
+        let outcome = self.simulator.launch(&kernel, &launch, &block);
+        // As on a device, what a kernel prints is for the standard output.
+        print!("{}", self.simulator.take_output());
+        self.counters += outcome.map_err(Box::new)?;
+        Ok(())
+    }
+
     fn handle(&mut self) -> u64 {
         self.next_handle += 1;
         self.next_handle
+    }
+
+    /// The work of a graph, which is there as long as its handle is used.
+    fn graph(&self, graph: RawGraph) -> Arc<[Operation]> {
+        self.graphs.get(&graph.0).cloned().unwrap_or_default()
+    }
+
+    fn executable(&self, executable: RawExecutable) -> Arc<[Operation]> {
+        self.executables.get(&executable.0).cloned().unwrap_or_default()
     }
 
     fn allocate(&mut self, memory: MemoryKind, bytes: u64) -> Result<u64> {
@@ -109,6 +187,9 @@ impl Sim {
             events: HashMap::new(),
             programs: HashMap::new(),
             kernels: HashMap::new(),
+            captures: HashMap::new(),
+            graphs: HashMap::new(),
+            executables: HashMap::new(),
             counters: Counters::default(),
             next_handle: 0,
         };
@@ -141,6 +222,53 @@ impl Backend for Sim {
 
     fn is_capturing(&self, _: RawStream) -> Result<bool> {
         Ok(false)
+    }
+
+    fn begin_capture(&self) -> Result<RawStream> {
+        let mut state = self.state();
+        let stream = state.handle();
+        state.captures.insert(stream, Vec::new());
+        Ok(RawStream(stream))
+    }
+
+    fn end_capture(&self, stream: RawStream) -> Result<RawGraph> {
+        let mut state = self.state();
+        let captured = state.captures.remove(&stream.0).unwrap_or_default();
+        let graph = state.handle();
+        state.graphs.insert(graph, captured.into());
+        Ok(RawGraph(graph))
+    }
+
+    fn instantiate(&self, graph: RawGraph) -> Result<RawExecutable> {
+        let mut state = self.state();
+        let operations = state.graph(graph);
+        let executable = state.handle();
+        state.executables.insert(executable, operations);
+        Ok(RawExecutable(executable))
+    }
+
+    fn update(&self, executable: RawExecutable, graph: RawGraph) -> Result<bool> {
+        let mut state = self.state();
+        let (old, new) = (state.executable(executable), state.graph(graph));
+        let fits = old.len() == new.len() && old.iter().zip(&*new).all(|(old, new)| old.can_become(new));
+        if fits {
+            state.executables.insert(executable.0, new);
+        }
+        Ok(fits)
+    }
+
+    unsafe fn launch_graph(&self, _: RawStream, executable: RawExecutable) -> Result<()> {
+        let mut state = self.state();
+        let operations = state.executable(executable);
+        operations.iter().try_for_each(|operation| state.perform(operation))
+    }
+
+    unsafe fn destroy_graph(&self, graph: RawGraph) {
+        self.state().graphs.remove(&graph.0);
+    }
+
+    unsafe fn destroy_executable(&self, executable: RawExecutable) {
+        self.state().executables.remove(&executable.0);
     }
 
     fn create_event(&self) -> Result<RawEvent> {
@@ -220,12 +348,12 @@ impl Backend for Sim {
         self.state().simulator.read(from, to).map_err(memory_error)
     }
 
-    unsafe fn copy(&self, _: RawStream, to: u64, from: u64, bytes: u64) -> Result<()> {
-        self.state().simulator.copy(to, from, bytes).map_err(memory_error)
+    unsafe fn copy(&self, stream: RawStream, to: u64, from: u64, bytes: u64) -> Result<()> {
+        self.state().submit(stream, Operation::Copy { to, from, bytes })
     }
 
-    unsafe fn fill_bytes(&self, _: RawStream, address: u64, value: u8, bytes: u64) -> Result<()> {
-        self.state().simulator.fill(address, bytes, &[value]).map_err(memory_error)
+    unsafe fn fill_bytes(&self, stream: RawStream, address: u64, value: u8, bytes: u64) -> Result<()> {
+        self.state().submit(stream, Operation::Fill { address, value, bytes })
     }
 
     fn load(&self, name: &str, text: &str) -> Result<RawModule> {
@@ -274,32 +402,13 @@ impl Backend for Sim {
 
     unsafe fn launch(
         &self,
-        _: RawStream,
+        stream: RawStream,
         kernel: RawKernel,
         config: &LaunchConfig,
         arguments: &[Argument],
     ) -> Result<()> {
-        let mut state = self.state();
-        let Some((_, kernel)) = state.kernels.get(&kernel.0) else {
-            return Err(Error::SimulatorLoad("the kernel's module was unloaded".to_owned()));
-        };
-        let kernel = Arc::clone(kernel);
-        let params = &kernel.signature().params;
-        let mut block = vec![0u8; params.last().map_or(0, |param| param.offset + param.size)];
-        for (param, argument) in params.iter().zip(arguments) {
-            block[param.offset..param.offset + param.size].copy_from_slice(&argument.bytes[..param.size]);
-        }
-        let launch = Launch {
-            grid: config.grid,
-            block: config.block,
-            dynamic_shared: config.shared_bytes,
-            cooperative: config.cooperative,
-        };
-        let outcome = state.simulator.launch(&kernel, &launch, &block);
-        // As on a device, what a kernel prints is for the standard output.
-        print!("{}", state.simulator.take_output());
-        state.counters += outcome.map_err(Box::new)?;
-        Ok(())
+        let arguments = arguments.into();
+        self.state().submit(stream, Operation::Launch { kernel, config: *config, arguments })
     }
 
     fn take_counters(&self) -> Option<Counters> {

@@ -56,7 +56,7 @@ macro_rules! memory {
             }
 
             fn slices((address, len): (u64, usize), stream: &Stream) -> $slice<'_, T> {
-                $slice::new(stream, address, len)
+                $slice::lent(stream, address, len)
             }
         }
     };

@@ -1,9 +1,11 @@
 //! Memory of the device.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::allocation::{Allocation, Place};
 use super::{buffer_methods, byte_size};
 use crate::error::{Error, Result};
 use crate::stream::Stream;
@@ -14,7 +16,8 @@ use crate::stream::Stream;
 #[derive(Debug)]
 pub struct DeviceBuffer<T> {
     stream: Stream,
-    address: u64,
+    /// `None` if there are no bytes.
+    allocation: Option<Arc<Allocation>>,
     len: usize,
     element: PhantomData<T>,
 }
@@ -27,18 +30,19 @@ impl<T: Pod> DeviceBuffer<T> {
         let address = if bytes == 0 {
             0
         } else {
-            // Memory that a capture allocates is there only while its graph runs.
-            stream.check_not_captured()?;
+            stream.check_allocation()?;
             stream.backend().allocate(stream.raw(), bytes)?
         };
-        Ok(Self { stream: stream.clone(), address, len, element: PhantomData })
+        // SAFETY: a fresh allocation of that size, which nobody else knows.
+        Ok(unsafe { Self::from_raw(stream, address, len) })
     }
 
     /// Makes room for `needed` elements, for a buffer of scratch memory: if it has to grow, what it held is lost. The
     /// old memory is freed in stream order, after the work that uses it.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::TooLarge`] if the size cannot be represented. The buffer then stays as it was.
+    /// [`Error::OutOfMemory`]; [`Error::TooLarge`] if the size cannot be represented; [`Error::Capturing`] if it has to
+    /// grow while the stream's work is captured into a graph. The buffer then stays as it was.
     pub fn grow_uninit(&mut self, needed: u64) -> Result<()> {
         if needed > self.len as u64 {
             *self = Self::uninit(&self.stream, element_count(needed)?)?;
@@ -65,12 +69,16 @@ fn element_count(count: u64) -> Result<usize> {
 }
 
 impl<T> DeviceBuffer<T> {
-    fn place(&self) -> (&Stream, u64, usize) {
-        (&self.stream, self.address, self.len)
+    fn parts(&self) -> (&Stream, Option<&Arc<Allocation>>, usize) {
+        (&self.stream, self.allocation.as_ref(), self.len)
     }
 
     fn change_stream(&mut self, stream: &Stream) -> Result<()> {
+        let allocation = self.allocation.as_mut().map(Allocation::alone).transpose()?;
         stream.follow(&self.stream)?;
+        if let Some(allocation) = allocation {
+            allocation.set_stream(stream);
+        }
         self.stream = stream.clone();
         Ok(())
     }
@@ -82,25 +90,25 @@ impl<T> DeviceBuffer<T> {
     /// `len` elements with initialised bytes, that nobody else uses or frees, and whose earlier work `stream` waits
     /// for.
     pub unsafe fn from_raw(stream: &Stream, address: u64, len: usize) -> Self {
-        Self { stream: stream.clone(), address, len, element: PhantomData }
+        let allocation = (len * size_of::<T>() > 0).then(|| Allocation::new(stream, Place::Device(address)));
+        Self { stream: stream.clone(), allocation, len, element: PhantomData }
     }
 
-    /// Gives up the buffer without freeing its memory: the device address and the number of elements.
+    /// Gives up the buffer without freeing its memory: the device address and the number of elements. A
+    /// [`Graph`](crate::graph::Graph) whose work uses the memory still does.
     #[must_use]
     pub fn into_raw(self) -> (u64, usize) {
-        let mut this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: `this` is never used or dropped again, so the stream is taken out of it once and dropped here.
-        unsafe { std::ptr::drop_in_place(&raw mut this.stream) };
-        (this.address, this.len)
+        let address = self.allocation.as_ref().map_or(0, |allocation| {
+            allocation.give_up();
+            allocation.address()
+        });
+        (address, self.len)
     }
-}
 
-impl<T> Drop for DeviceBuffer<T> {
-    fn drop(&mut self) {
-        if self.len * size_of::<T>() > 0 {
-            // SAFETY: every operation on the buffer was queued on this stream, or on one that it waits for; nothing can
-            // name the buffer from here on.
-            unsafe { self.stream.backend().free(self.stream.raw(), self.address) }
-        }
+    /// Refuses memory that a graph uses; `what` is what cannot be done.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn check_not_in_graph(&self, what: &'static str) -> Result<()> {
+        let shared = self.allocation.as_ref().is_some_and(|allocation| Arc::strong_count(allocation) > 1);
+        if shared { Err(Error::InGraph { what }) } else { Ok(()) }
     }
 }

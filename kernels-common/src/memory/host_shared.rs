@@ -1,23 +1,14 @@
 //! What pinned and unified buffers have in common: one allocation that host and device both see.
 
+use std::fmt;
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use crate::backend::HostMemory;
+use super::allocation::{Allocation, HostView, Place};
 use crate::error::Result;
 use crate::stream::Stream;
-
-/// Which memory it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Page-locked host memory.
-    Pinned,
-    /// Memory that moves between host and device.
-    Unified {
-        /// Only work on the buffer's own stream may use it (`cuStreamAttachMemAsync`).
-        attached: bool,
-    },
-}
 
 /// An allocation that the host can read and write, and the stream whose work may use it too.
 ///
@@ -26,88 +17,140 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct HostShared<T> {
     stream: Stream,
-    kind: Kind,
-    /// `None` if there are no elements.
-    memory: Option<HostMemory>,
+    /// `None` if there are no bytes.
+    allocation: Option<Arc<Allocation>>,
     len: usize,
+    // Owned like the elements of a Vec: the host touches them only through the usual borrows, and device work on them
+    // is waited for before any of them is given out.
     element: PhantomData<T>,
 }
 
-// SAFETY: the memory is owned like that of a Vec; the host touches it only through the usual borrows, and device work
-// on it is waited for before any of them is given out.
-unsafe impl<T: Send> Send for HostShared<T> {}
-// SAFETY: as above; shared access only reads.
-unsafe impl<T: Sync> Sync for HostShared<T> {}
-
 impl<T> HostShared<T> {
-    /// Owns `memory`, which holds `len` elements of initialised bytes.
-    pub(super) fn new(stream: &Stream, kind: Kind, memory: Option<HostMemory>, len: usize) -> Self {
+    /// Owns the memory, which holds `len` elements of initialised bytes.
+    pub(super) fn new(stream: &Stream, place: Option<Place>, len: usize) -> Self {
         const { assert!(align_of::<T>() <= 256, "devices align memory to 256 bytes") };
-        Self { stream: stream.clone(), kind, memory, len, element: PhantomData }
+        let allocation = place.map(|place| Allocation::new(stream, place));
+        Self { stream: stream.clone(), allocation, len, element: PhantomData }
     }
 
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    pub(super) fn memory(&self) -> Option<HostMemory> {
-        self.memory
+    pub(super) fn allocation(&self) -> Option<&Arc<Allocation>> {
+        self.allocation.as_ref()
     }
 
-    /// The stream, the device address, and the number of elements.
-    pub(super) fn place(&self) -> (&Stream, u64, usize) {
-        (&self.stream, self.memory.map_or(0, |memory| memory.device), self.len)
+    /// The stream, the memory, and the number of elements.
+    pub(super) fn parts(&self) -> (&Stream, Option<&Arc<Allocation>>, usize) {
+        (&self.stream, self.allocation.as_ref(), self.len)
     }
 
     /// Hands the memory to another stream, which from then on waits for the old one.
     pub(super) fn change_stream(&mut self, stream: &Stream) -> Result<()> {
-        if let Kind::Unified { .. } = self.kind {
-            stream.check_unified()?;
-        }
+        let allocation = self.allocation.as_mut().map(Allocation::alone).transpose()?;
         stream.follow(&self.stream)?;
-        if let (Kind::Unified { attached: true }, Some(memory)) = (self.kind, self.memory) {
-            stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
+        if let Some(allocation) = allocation {
+            if let Place::Unified { memory, attached: true } = allocation.place() {
+                stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
+            }
+            allocation.set_stream(stream);
         }
         self.stream = stream.clone();
         Ok(())
     }
 
-    fn host(&self) -> NonNull<T> {
-        self.memory.map_or(NonNull::dangling(), |memory| memory.host.cast())
+    fn elements(&self) -> NonNull<T> {
+        let memory = self.allocation.as_ref().and_then(|allocation| allocation.host());
+        memory.map_or(NonNull::dangling(), |memory| memory.host.cast())
     }
 
-    /// The elements on the host.
-    ///
-    /// # Safety
-    /// Device work that writes to them is done.
-    pub(super) unsafe fn host_slice(&self) -> &[T] {
-        // SAFETY: the allocation holds `len` initialised elements. The device no longer writes to it, and can be asked
-        // to again only through a unique borrow of this buffer.
-        unsafe { std::slice::from_raw_parts(self.host().as_ptr(), self.len) }
+    /// The elements on the host. Waits for the stream.
+    pub(super) fn host(&self) -> Result<HostSlice<'_, T>> {
+        let view = HostView::open(&self.stream, self.allocation.as_ref())?;
+        // SAFETY: the allocation holds `len` initialised elements. Opening the view waited for all work on the stream,
+        // and with it on them. The device can be asked to write to them again only through a unique borrow of this
+        // buffer, or by a graph, which the view keeps off.
+        let elements = unsafe { std::slice::from_raw_parts(self.elements().as_ptr(), self.len) };
+        Ok(HostSlice { elements, _view: view })
     }
 
-    /// The elements on the host, to write.
-    ///
-    /// # Safety
-    /// Device work that uses them is done.
-    pub(super) unsafe fn host_slice_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the device no longer reads it either.
-        unsafe { std::slice::from_raw_parts_mut(self.host().as_ptr(), self.len) }
+    /// The elements on the host, to write. Waits for the stream.
+    pub(super) fn host_mut(&mut self) -> Result<HostSliceMut<'_, T>> {
+        let view = HostView::open(&self.stream, self.allocation.as_ref())?;
+        // SAFETY: as above, and by this unique borrow nobody else refers to them, nor can ask the device to read them.
+        let elements = unsafe { std::slice::from_raw_parts_mut(self.elements().as_ptr(), self.len) };
+        Ok(HostSliceMut { elements, _view: view })
     }
 }
 
-impl<T> Drop for HostShared<T> {
-    fn drop(&mut self) {
-        let Some(memory) = self.memory else { return };
-        // If the wait fails, the device has stopped and uses the memory no more.
-        let _ = self.stream.release_host_memory();
-        let backend = self.stream.backend();
-        // SAFETY: no work uses the memory, nothing can name it from here on, and it was allocated as this kind.
-        unsafe {
-            match self.kind {
-                Kind::Pinned => backend.free_pinned(memory),
-                Kind::Unified { .. } => backend.free_unified(memory),
+/// What the host sees of a [`PinnedBuffer`](super::PinnedBuffer) or a [`UnifiedBuffer`](super::UnifiedBuffer), to read.
+pub struct HostSlice<'a, T> {
+    elements: &'a [T],
+    _view: HostView<'a>,
+}
+
+/// As [`HostSlice`], to write.
+pub struct HostSliceMut<'a, T> {
+    elements: &'a mut [T],
+    _view: HostView<'a>,
+}
+
+impl<T> Deref for HostSlice<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.elements
+    }
+}
+
+impl<T> Deref for HostSliceMut<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.elements
+    }
+}
+
+impl<T> DerefMut for HostSliceMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.elements
+    }
+}
+
+macro_rules! as_a_slice {
+    ($view:ident) => {
+        impl<T: fmt::Debug> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.elements.fmt(f)
             }
         }
-    }
+
+        impl<T: PartialEq<U>, U> PartialEq<[U]> for $view<'_, T> {
+            fn eq(&self, other: &[U]) -> bool {
+                *self.elements == *other
+            }
+        }
+
+        impl<T: PartialEq<U>, U, const N: usize> PartialEq<[U; N]> for $view<'_, T> {
+            fn eq(&self, other: &[U; N]) -> bool {
+                *self.elements == other[..]
+            }
+        }
+
+        impl<T: PartialEq<U>, U> PartialEq<Vec<U>> for $view<'_, T> {
+            fn eq(&self, other: &Vec<U>) -> bool {
+                *self.elements == other[..]
+            }
+        }
+
+        impl<T: PartialEq> PartialEq for $view<'_, T> {
+            fn eq(&self, other: &Self) -> bool {
+                *self.elements == *other.elements
+            }
+        }
+    };
 }
+
+as_a_slice!(HostSlice);
+as_a_slice!(HostSliceMut);

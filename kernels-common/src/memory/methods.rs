@@ -2,7 +2,8 @@
 
 /// Writes the methods that all buffers share. They stand on two private ones of the buffer:
 ///
-/// - `place(&self) -> (&Stream, u64, usize)`: its stream, the device address of its first element, and their number;
+/// - `parts(&self) -> (&Stream, Option<&Arc<Allocation>>, usize)`: its stream, its memory if it has any, and the number
+///   of its elements;
 /// - `change_stream(&mut self, &Stream) -> Result<()>`: hands it to another stream, or leaves it where it was.
 macro_rules! buffer_methods {
     ($buffer:ident) => {
@@ -10,15 +11,15 @@ macro_rules! buffer_methods {
             /// All elements as the device sees them, to read.
             #[must_use]
             pub fn as_slice(&self) -> $crate::memory::Slice<'_, T> {
-                let (stream, address, len) = self.place();
-                $crate::memory::Slice::new(stream, address, len)
+                let (stream, allocation, len) = self.parts();
+                $crate::memory::Slice::of(stream, allocation, len)
             }
 
             /// All elements as the device sees them, to write.
             #[must_use]
             pub fn as_slice_mut(&mut self) -> $crate::memory::SliceMut<'_, T> {
-                let (stream, address, len) = self.place();
-                $crate::memory::SliceMut::new(stream, address, len)
+                let (stream, allocation, len) = self.parts();
+                $crate::memory::SliceMut::of(stream, allocation, len)
             }
 
             /// The elements of `range` as the device sees them, to read.
@@ -55,7 +56,9 @@ macro_rules! buffer_methods {
             /// that the old stream has already; the host waits for nothing.
             ///
             /// # Errors
-            /// [`Error::DeviceMismatch`](crate::error::Error::DeviceMismatch) for a stream of another device; for
+            /// [`Error::DeviceMismatch`](crate::error::Error::DeviceMismatch) for a stream of another device;
+            /// [`Error::InGraph`](crate::error::Error::InGraph) if a graph uses the buffer;
+            /// [`Error::Capturing`](crate::error::Error::Capturing) while work of either stream is captured; for
             /// unified memory what its allocation on `stream` would be refused for; an error of the driver. The buffer
             /// then stays where it was.
             pub fn move_to(&mut self, stream: &$crate::stream::Stream) -> $crate::error::Result<()> {
@@ -67,7 +70,7 @@ macro_rules! buffer_methods {
             /// Number of elements.
             #[must_use]
             pub fn len(&self) -> usize {
-                self.place().2
+                self.parts().2
             }
 
             /// Whether there are no elements.
@@ -79,7 +82,7 @@ macro_rules! buffer_methods {
             /// The stream that the buffer belongs to.
             #[must_use]
             pub fn stream(&self) -> &$crate::stream::Stream {
-                self.place().0
+                self.parts().0
             }
         }
 

@@ -4,8 +4,9 @@
 //! every buffer holds its stream. Operations refuse buffers of other streams, and a buffer is freed in stream order.
 //! A borrow therefore needs to last only for the call that queues the work. Memory that the host can see
 //! ([`PinnedBuffer`], [`UnifiedBuffer`]) waits for its stream before it hands out a host reference and before it is
-//! freed.
+//! freed. A [`Graph`](crate::graph::Graph) shares the ownership of all memory that its work uses.
 
+pub(crate) mod allocation;
 mod device_buffer;
 mod host_shared;
 mod host_value;
@@ -16,11 +17,12 @@ mod slice;
 mod unified;
 
 pub use device_buffer::DeviceBuffer;
+pub use host_shared::{HostSlice, HostSliceMut};
 pub use host_value::HostValue;
 pub use matrix::{Matrix, MatrixMut};
 pub use pinned::{PinnedBuffer, PinnedKind};
 pub use slice::{Slice, SliceMut};
-pub use unified::{Attach, HostSlice, HostSliceMut, UnifiedBuffer};
+pub use unified::{Attach, UnifiedBuffer};
 
 use crate::error::{Error, Result};
 use methods::buffer_methods;

@@ -1,8 +1,11 @@
 //! Page-locked host memory.
 
+use std::sync::Arc;
+
 use bytemuck::Pod;
 
-use super::host_shared::{HostShared, Kind};
+use super::allocation::{Allocation, Place};
+use super::host_shared::{HostShared, HostSlice, HostSliceMut};
 use super::{buffer_methods, byte_size};
 use crate::error::Result;
 use crate::stream::Stream;
@@ -38,42 +41,40 @@ impl<T: Pod> PinnedBuffer<T> {
     /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory).
     pub fn zeros(stream: &Stream, len: usize, kind: PinnedKind) -> Result<Self> {
         let bytes = byte_size::<T>(len)?;
-        let memory = match bytes {
+        let place = match bytes {
             0 => None,
             _ => {
                 let memory = stream.backend().allocate_pinned(bytes, kind == PinnedKind::WriteCombined)?;
                 // SAFETY: a fresh allocation of that size, which nobody else knows.
                 unsafe { memory.host.write_bytes(0, bytes as usize) };
-                Some(memory)
+                Some(Place::Pinned(memory))
             }
         };
-        Ok(Self { shared: HostShared::new(stream, Kind::Pinned, memory, len) })
+        Ok(Self { shared: HostShared::new(stream, place, len) })
     }
 
-    /// The elements on the host. Waits for the buffer's stream.
+    /// The elements on the host. Waits for the buffer's stream. While the view is alive, a graph that uses the buffer
+    /// cannot be launched ([`Error::GraphHostAccess`](crate::error::Error::GraphHostAccess)).
     ///
     /// # Errors
-    /// An error that the stream's work met.
-    pub fn host(&self) -> Result<&[T]> {
-        self.shared.stream().synchronize()?;
-        // SAFETY: all work on the stream, and with it on this buffer, is done.
-        Ok(unsafe { self.shared.host_slice() })
+    /// [`Error::Capturing`](crate::error::Error::Capturing) while the stream's work is captured into a graph; an error
+    /// that the stream's work met.
+    pub fn host(&self) -> Result<HostSlice<'_, T>> {
+        self.shared.host()
     }
 
     /// The elements on the host, to write. Waits for the buffer's stream.
     ///
     /// # Errors
-    /// An error that the stream's work met.
-    pub fn host_mut(&mut self) -> Result<&mut [T]> {
-        self.shared.stream().synchronize()?;
-        // SAFETY: as above.
-        Ok(unsafe { self.shared.host_slice_mut() })
+    /// As [`host`](Self::host).
+    pub fn host_mut(&mut self) -> Result<HostSliceMut<'_, T>> {
+        self.shared.host_mut()
     }
 }
 
 impl<T> PinnedBuffer<T> {
-    fn place(&self) -> (&Stream, u64, usize) {
-        self.shared.place()
+    fn parts(&self) -> (&Stream, Option<&Arc<Allocation>>, usize) {
+        self.shared.parts()
     }
 
     fn change_stream(&mut self, stream: &Stream) -> Result<()> {

@@ -2,11 +2,14 @@
 
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::allocation::Allocation;
 use super::byte_size;
 use crate::error::{Error, Result};
+use crate::graph::capture;
 use crate::stream::Stream;
 
 /// The start and length of `range` within `len` of what `unit` names.
@@ -53,6 +56,8 @@ fn written(range: &impl RangeBounds<usize>) -> String {
 #[derive(Debug)]
 pub struct Slice<'a, T> {
     stream: &'a Stream,
+    /// What it is a part of; `None` without bytes, and for memory that is lent.
+    allocation: Option<&'a Arc<Allocation>>,
     address: u64,
     len: usize,
     borrow: PhantomData<&'a [T]>,
@@ -70,6 +75,8 @@ impl<T> Copy for Slice<'_, T> {}
 #[derive(Debug)]
 pub struct SliceMut<'a, T> {
     stream: &'a Stream,
+    /// What it is a part of; `None` without bytes, and for memory that is lent.
+    allocation: Option<&'a Arc<Allocation>>,
     address: u64,
     len: usize,
     borrow: PhantomData<&'a mut [T]>,
@@ -92,9 +99,17 @@ fn equal_lengths(expected: usize, found: usize, what: &'static str) -> Result<()
 macro_rules! common {
     ($slice:ident) => {
         impl<'a, T> $slice<'a, T> {
-            /// The memory at `address` must hold `len` elements and belong to `stream` for as long as `'a`.
-            pub(crate) fn new(stream: &'a Stream, address: u64, len: usize) -> Self {
-                Self { stream, address, len, borrow: PhantomData }
+            /// All of an allocation, which holds `len` elements and belongs to `stream`.
+            pub(super) fn of(stream: &'a Stream, allocation: Option<&'a Arc<Allocation>>, len: usize) -> Self {
+                let address = allocation.map_or(0, |allocation| allocation.address());
+                Self { stream, allocation, address, len, borrow: PhantomData }
+            }
+
+            /// Memory of somebody else: at `address` it must hold `len` elements, and belong to `stream` for as long as
+            /// `'a`.
+            #[cfg(feature = "cuda")]
+            pub(crate) fn lent(stream: &'a Stream, address: u64, len: usize) -> Self {
+                Self { stream, allocation: None, address, len, borrow: PhantomData }
             }
 
             /// Number of elements.
@@ -139,6 +154,20 @@ macro_rules! common {
                 equal_lengths(expected, self.len, what)
             }
 
+            /// Must be called for every slice that work on its stream is given: if the work is captured into a graph,
+            /// the graph keeps the memory.
+            ///
+            /// # Errors
+            /// [`Error::Unsupported`] for memory that no graph can keep.
+            #[inline]
+            pub(crate) fn keep_in_graph(&self) -> Result<()> {
+                if capture::is_open(self.stream) && self.len * size_of::<T>() > 0 {
+                    capture::keep_memory(self.stream, self.allocation)
+                } else {
+                    Ok(())
+                }
+            }
+
             /// The size in bytes, if the host's `other` (of which `what` is the name) has as many elements.
             pub(crate) fn bytes_beside(&self, other: usize, what: &'static str) -> Result<u64> {
                 equal_lengths(self.len, other, what)?;
@@ -158,18 +187,20 @@ impl<'a, T: Pod> Slice<'a, T> {
     /// [`Error::OutOfRange`].
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
         let (start, len) = resolve(&range, self.len, elements::<T>)?;
-        Ok(Slice::new(self.stream, self.address + byte_size::<T>(start)?, len))
+        Ok(Slice { address: self.address + byte_size::<T>(start)?, len, ..*self })
     }
 
     /// Waits for the stream and copies the elements to the host.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless `to` has as many elements; an error that earlier work met.
+    /// [`Error::LengthMismatch`] unless `to` has as many elements; [`Error::Capturing`] while the stream's work is
+    /// captured into a graph; an error that earlier work met.
     pub fn copy_to(&self, to: &mut [T]) -> Result<()> {
         let bytes = self.bytes_beside(to.len(), "the destination")?;
         if bytes == 0 {
             return Ok(());
         }
+        self.stream.check_host_copy()?;
         self.stream.submit(|backend, raw| {
             // SAFETY: both ranges have that size, and the wait keeps `to` borrowed until the copy is done. If the wait
             // fails, the device has stopped and writes no more.
@@ -181,7 +212,7 @@ impl<'a, T: Pod> Slice<'a, T> {
     /// Waits for the stream and returns the elements.
     ///
     /// # Errors
-    /// An error that earlier work met.
+    /// [`Error::Capturing`] while the stream's work is captured into a graph; an error that earlier work met.
     pub fn download(&self) -> Result<Vec<T>> {
         let mut elements = vec![T::zeroed(); self.len];
         self.copy_to(&mut elements)?;
@@ -196,7 +227,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
     /// [`Error::OutOfRange`].
     pub fn slice_mut(self, range: impl RangeBounds<usize>) -> Result<SliceMut<'a, T>> {
         let (start, len) = resolve(&range, self.len, elements::<T>)?;
-        Ok(SliceMut::new(self.stream, self.address + byte_size::<T>(start)?, len))
+        Ok(SliceMut { address: self.address + byte_size::<T>(start)?, len, ..self })
     }
 
     /// The first `middle` elements, and the others.
@@ -208,32 +239,34 @@ impl<'a, T: Pod> SliceMut<'a, T> {
             let what = format!("the place to split, {middle},");
             return Err(Error::OutOfRange { what, len: self.len, unit: elements::<T>() });
         }
-        let second = self.address + byte_size::<T>(middle)?;
-        let rest = self.len - middle;
-        Ok((SliceMut::new(self.stream, self.address, middle), SliceMut::new(self.stream, second, rest)))
+        let second = SliceMut { address: self.address + byte_size::<T>(middle)?, len: self.len - middle, ..self };
+        Ok((SliceMut { len: middle, ..self }, second))
     }
 
     /// The same elements, borrowed for a shorter time.
     #[must_use]
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
-        SliceMut::new(self.stream, self.address, self.len)
+        SliceMut { borrow: PhantomData, ..*self }
     }
 
     /// The same elements, shared.
     #[must_use]
     pub fn as_slice(&self) -> Slice<'_, T> {
-        Slice::new(self.stream, self.address, self.len)
+        let Self { stream, allocation, address, len, .. } = *self;
+        Slice { stream, allocation, address, len, borrow: PhantomData }
     }
 
     /// Copies `from` to the device. `from` may be changed as soon as this returns.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless `from` has as many elements; an error that earlier work met.
+    /// [`Error::LengthMismatch`] unless `from` has as many elements; [`Error::Capturing`] while the stream's work is
+    /// captured into a graph; an error that earlier work met.
     pub fn copy_from(&mut self, from: &[T]) -> Result<()> {
         let bytes = self.bytes_beside(from.len(), "the source")?;
         if bytes == 0 {
             return Ok(());
         }
+        self.stream.check_host_copy()?;
         self.stream.submit(|backend, raw| {
             // SAFETY: both ranges have that size, and the wait keeps `from` borrowed until the copy is done.
             unsafe { backend.copy_to_device(raw, self.address, from.as_ptr().cast(), bytes) }
@@ -252,6 +285,8 @@ impl<'a, T: Pod> SliceMut<'a, T> {
         if bytes == 0 {
             return Ok(());
         }
+        self.keep_in_graph()?;
+        from.keep_in_graph()?;
         // SAFETY: both ranges have that size and belong to this stream; a unique and a shared borrow cannot overlap.
         self.stream.submit(|backend, raw| unsafe { backend.copy(raw, self.address, from.address, bytes) })
     }
@@ -265,7 +300,18 @@ impl<'a, T: Pod> SliceMut<'a, T> {
         if bytes == 0 {
             return Ok(());
         }
+        self.keep_in_graph()?;
         // SAFETY: the range has that size and belongs to this stream.
         self.stream.submit(|backend, raw| unsafe { backend.fill_bytes(raw, self.address, 0, bytes) })
+    }
+    /// Says that the elements are zero before and after the work that is about to be queued. If that is captured into a
+    /// graph, and a launch of it stops half way, the graph sets them to zero again.
+    ///
+    /// # Errors
+    /// As [`keep_in_graph`](Self::keep_in_graph).
+    pub(crate) fn keep_zero_in_graph(&mut self) -> Result<()> {
+        self.keep_in_graph()?;
+        capture::keep_zero(self.stream, self.address, (self.len * size_of::<T>()) as u64);
+        Ok(())
     }
 }

@@ -1,13 +1,14 @@
 //! Memory that host and device share and that moves between them on demand.
 
-use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::host_shared::{HostShared, Kind};
+use super::allocation::{Allocation, Place};
+use super::host_shared::{HostShared, HostSlice, HostSliceMut};
 use super::{buffer_methods, byte_size};
 use crate::error::Result;
-use crate::stream::{HostView, Stream};
+use crate::stream::Stream;
 
 /// Who may use unified memory at first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,10 +47,14 @@ impl<T: Pod> UnifiedBuffer<T> {
         let bytes = byte_size::<T>(len)?;
         let memory = match bytes {
             0 => None,
-            _ => Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?),
+            _ => {
+                stream.check_allocation()?;
+                Some(stream.backend().allocate_unified(bytes, attach == Attach::Host)?)
+            }
         };
         let attached = attach == Attach::Host || !stream.device().properties().concurrent_managed_access;
-        let buffer = Self { shared: HostShared::new(stream, Kind::Unified { attached }, memory, len) };
+        let place = memory.map(|memory| Place::Unified { memory, attached });
+        let buffer = Self { shared: HostShared::new(stream, place, len) };
         if let Some(memory) = memory {
             if attached {
                 stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
@@ -62,30 +67,29 @@ impl<T: Pod> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
-    /// The elements on the host. Waits for the buffer's stream.
+    /// The elements on the host. Waits for the buffer's stream. While the view is alive, a graph that uses the buffer
+    /// cannot be launched ([`Error::GraphHostAccess`](crate::error::Error::GraphHostAccess)).
     ///
     /// # Errors
-    /// An error that the stream's work met.
+    /// [`Error::Capturing`](crate::error::Error::Capturing) while the stream's work is captured into a graph; an error
+    /// that the stream's work met.
     pub fn host(&self) -> Result<HostSlice<'_, T>> {
-        let view = self.shared.stream().host_view()?;
-        // SAFETY: opening the view waited for all work on the stream.
-        Ok(HostSlice { elements: unsafe { self.shared.host_slice() }, _view: view })
+        self.shared.host()
     }
 
     /// The elements on the host, to write. Waits for the buffer's stream.
     ///
     /// # Errors
-    /// An error that the stream's work met.
+    /// As [`host`](Self::host).
     pub fn host_mut(&mut self) -> Result<HostSliceMut<'_, T>> {
-        let view = self.shared.stream().host_view()?;
-        // SAFETY: as above.
-        Ok(HostSliceMut { elements: unsafe { self.shared.host_slice_mut() }, _view: view })
+        self.shared.host_mut()
     }
 
     /// Starts moving the memory to the device, ahead of its use there. Only a hint: it changes no result.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// [`Error::Capturing`](crate::error::Error::Capturing) while the stream's work is captured into a graph; an error
+    /// of the driver.
     pub fn prefetch_to_device(&self) -> Result<()> {
         self.prefetch(true)
     }
@@ -93,17 +97,18 @@ impl<T: Pod> UnifiedBuffer<T> {
     /// Starts moving the memory to the host, ahead of its use there. Only a hint: it changes no result.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// As [`prefetch_to_device`](Self::prefetch_to_device).
     pub fn prefetch_to_host(&self) -> Result<()> {
         self.prefetch(false)
     }
 
     fn prefetch(&self, to_device: bool) -> Result<()> {
         let stream = self.shared.stream();
-        match self.shared.memory() {
+        match self.shared.allocation().and_then(|allocation| allocation.host()) {
             // Devices without concurrent access move whole buffers at a launch and refuse to prefetch.
             Some(memory) if stream.device().properties().concurrent_managed_access => {
                 let bytes = byte_size::<T>(self.len())?;
+                stream.check_not_capturing("moving memory ahead of its use", "Do it before the capture, or after")?;
                 stream.submit(|backend, raw| backend.prefetch(raw, memory, bytes, to_device))
             }
             _ => Ok(()),
@@ -112,48 +117,13 @@ impl<T: Pod> UnifiedBuffer<T> {
 }
 
 impl<T> UnifiedBuffer<T> {
-    fn place(&self) -> (&Stream, u64, usize) {
-        self.shared.place()
+    fn parts(&self) -> (&Stream, Option<&Arc<Allocation>>, usize) {
+        self.shared.parts()
     }
 
     fn change_stream(&mut self, stream: &Stream) -> Result<()> {
+        stream.check_unified()?;
         self.shared.change_stream(stream)
-    }
-}
-
-/// A host view of a [`UnifiedBuffer`], to read.
-#[derive(Debug)]
-pub struct HostSlice<'a, T> {
-    elements: &'a [T],
-    _view: HostView,
-}
-
-impl<T> Deref for HostSlice<'_, T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        self.elements
-    }
-}
-
-/// A host view of a [`UnifiedBuffer`], to write.
-#[derive(Debug)]
-pub struct HostSliceMut<'a, T> {
-    elements: &'a mut [T],
-    _view: HostView,
-}
-
-impl<T> Deref for HostSliceMut<'_, T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        self.elements
-    }
-}
-
-impl<T> DerefMut for HostSliceMut<'_, T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        self.elements
     }
 }
 

@@ -14,6 +14,8 @@ use crate::device::{BackendKind, Device};
 use crate::element::{Accumulator, Element};
 use crate::error::{Error, Result};
 use crate::for_every_element;
+use crate::graph::Graph;
+use crate::memory::DeviceBuffer;
 use crate::oracle;
 use crate::stream::Stream;
 use crate::sum::Sum;
@@ -64,9 +66,26 @@ macro_rules! sum_tests {
             }
         }
 
+        ::proptest::proptest! {
+            #![proptest_config(::proptest::test_runner::Config {
+                cases: 4,
+                ..::proptest::test_runner::Config::default()
+            })]
+
+            #[test]
+            fn a_graph_gives_what_calls_give(
+                n in $crate::testing::lengths(),
+                inputs in ::proptest::collection::vec($crate::testing::inputs(), 1..4),
+                offset in $crate::testing::offsets(),
+            ) {
+                $crate::testing::sums::a_graph_gives_what_calls_give::<$Family>(n, &inputs, offset)?;
+            }
+        }
+
         $crate::sum_tests!(@plain $Family: tails_count_once, narrow_types_do_not_saturate,
             special_values_follow_one_policy, reproducible_bits_repeat, every_schedule_is_clean,
-            wrong_input_is_a_typed_error, a_fault_leaves_the_object_usable, any_number_of_elements_has_a_depth);
+            wrong_input_is_a_typed_error, a_fault_leaves_the_object_usable, a_fault_in_a_graph_leaves_it_usable,
+            any_number_of_elements_has_a_depth);
     };
     (@plain $Family:ty: $($test:ident),+) => {
         $(
@@ -400,6 +419,116 @@ pub fn a_fault_leaves_the_object_usable<F: Family>() {
                 assert_eq!(sum.sum(ones.as_slice()).unwrap(), n as i64, "after a fault at {hole}, {context}");
             }
         });
+    }
+}
+
+/// What a graph of a sum works on.
+struct Captured<T: Element> {
+    sum: Box<dyn Sum<T>>,
+    input: DeviceBuffer<T>,
+    /// Where the elements start.
+    offset: usize,
+    outputs: DeviceBuffer<T::Sum>,
+}
+
+impl<T: Element> Captured<T> {
+    /// Room for `n` elements at an offset, and for the results of two calls.
+    fn new(mut sum: Box<dyn Sum<T>>, n: usize, offset: usize) -> Result<Self> {
+        sum.reserve(n)?;
+        let stream = sum.stream();
+        let (input, outputs) = (stream.alloc_uninit(offset + n)?, stream.alloc_zeros(2)?);
+        Ok(Self { sum, input, offset, outputs })
+    }
+
+    fn graph(self) -> Result<Graph<Self>> {
+        let stream = self.sum.stream().clone();
+        Graph::capture(&stream, self, Self::record)
+    }
+
+    fn record(&mut self) -> Result<()> {
+        let Self { sum, input, offset, outputs } = self;
+        (0..2).try_for_each(|call| sum.enqueue(input.slice(*offset..)?, outputs.slice_mut(call..=call)?))
+    }
+}
+
+/// Two calls in a graph, launched for one input after another, and then an object's own calls: the bits of a call where
+/// a member is reproducible, else a sum within its bound.
+///
+/// # Errors
+/// The failed case, for proptest.
+pub fn a_graph_gives_what_calls_give<F: Family>(
+    n: usize,
+    inputs: &[Input],
+    offset: Offset,
+) -> Result<(), TestCaseError> {
+    fn check<F: Family, T: Element>(n: usize, inputs: &[Input], offset: usize) -> Result<(), TestCaseError> {
+        for device in devices() {
+            let stream = device.stream().unwrap();
+            for member in F::members().into_iter().filter(|&member| F::takes::<T>(member)) {
+                let sum = match F::make::<T>(member, &stream) {
+                    Err(Error::NoVariant { .. } | Error::Unsupported { .. }) => continue,
+                    made => made.unwrap(),
+                };
+                let mut graph = Captured::new(sum, n, offset).unwrap().graph().unwrap();
+                for input in inputs {
+                    let values: Vec<T> = input.generate(n);
+                    let buffer = &mut graph.resources_mut().input;
+                    buffer.slice_mut(offset..).unwrap().copy_from(&values).unwrap();
+                    graph.launch().unwrap();
+                    let Captured { sum, input, outputs, .. } = graph.resources_mut();
+                    let called = sum.sum(input.slice(offset..).unwrap()).unwrap();
+                    for result in outputs.download().unwrap() {
+                        let right = if sum.is_reproducible() {
+                            result.bits() == called.bits()
+                        } else {
+                            is_sum(&**sum, &values, result)
+                        };
+                        let context = format!("{member:?} for {} on {device:?}", T::NAME);
+                        prop_assert!(right, "{context}: {result:?} in a graph, {called:?} called");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+    check::<F, f32>(n, inputs, offset.elements::<f32>())?;
+    check::<F, f16>(n, inputs, offset.elements::<f16>())?;
+    check::<F, i64>(n, inputs, offset.elements::<i64>())
+}
+
+/// As [`a_fault_leaves_the_object_usable`], with the fault in a launch of a graph.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn a_fault_in_a_graph_leaves_it_usable<F: Family>() {
+    let n = 70_000;
+    for selector in ["sim:sms=4", "sim:sms=3,seed=1,cc=8.0"] {
+        let stream = Device::open(selector).unwrap().stream().unwrap();
+        for member in F::members().into_iter().filter(|&member| F::takes::<i32>(member)) {
+            let sum = match F::make::<i32>(member, &stream) {
+                Err(Error::NoVariant { .. } | Error::Unsupported { .. }) => continue,
+                made => made.unwrap(),
+            };
+            let mut graph = Captured::new(sum, n, 0).unwrap().graph().unwrap();
+            let mut written = |value: i32, hole: usize| {
+                // New memory, in which one element is not written.
+                let stream = graph.stream().clone();
+                let mut input = stream.alloc_uninit(n).unwrap();
+                input.slice_mut(..hole).unwrap().copy_from(&vec![value; hole]).unwrap();
+                if hole < n {
+                    input.slice_mut(hole + 1..).unwrap().copy_from(&vec![value; n - hole - 1]).unwrap();
+                }
+                graph.resources_mut().input = input;
+                graph.update(Captured::record).unwrap();
+                graph.launch().map(|()| graph.resources().outputs.download().unwrap())
+            };
+            for hole in [0, n - 1] {
+                let faulty = written(7, hole);
+                assert!(matches!(faulty, Err(Error::Fault(_))), "{member:?} on {selector}: {faulty:?}");
+                let sums = written(1, n).unwrap();
+                assert_eq!(sums, [n as i64; 2], "{member:?} on {selector}, after a fault at {hole}");
+            }
+        }
     }
 }
 

@@ -1,4 +1,7 @@
 //! Calls recorded into a CUDA graph, which the device then runs without the host.
+//!
+//! Whatever is given to the driver's stream is recorded, by whichever library: [`kernels_common::graph`] captures the
+//! runtime's own work alone.
 
 use anyhow::{Context, Result};
 use cudarc::driver::result;

@@ -4,14 +4,16 @@
 //! it is missing, and they read every status as one of the enum values of their CUDA version, which a newer driver
 //! need not keep to. Here a missing function is an error at the start, and a status is a number.
 
-use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream, culib, is_culib_present,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemoryPool, CUmodule, CUstream,
+    culib, is_culib_present,
 };
 
 use super::failure::{self, check};
+use super::graph::UpdateResult;
 use super::pool::PoolProperties;
 use crate::error::{Error, Result};
 
@@ -198,9 +200,21 @@ functions! {
     fn stream_create = "cuStreamCreate"(stream: *mut CUstream, flags: c_uint);
     fn stream_destroy = "cuStreamDestroy_v2"(stream: CUstream);
     fn stream_synchronize = "cuStreamSynchronize"(stream: CUstream);
+    fn stream_begin_capture = "cuStreamBeginCapture_v2"(stream: CUstream, mode: c_uint);
+    fn stream_end_capture = "cuStreamEndCapture"(stream: CUstream, graph: *mut CUgraph);
     fn stream_is_capturing = "cuStreamIsCapturing"(stream: CUstream, status: *mut c_uint);
     fn stream_wait_event = "cuStreamWaitEvent"(stream: CUstream, event: CUevent, flags: c_uint);
     fn stream_attach = "cuStreamAttachMemAsync"(stream: CUstream, address: CUdeviceptr, length: usize, flags: c_uint);
+
+    fn graph_instantiate = "cuGraphInstantiateWithFlags"(
+        executable: *mut CUgraphExec,
+        graph: CUgraph,
+        flags: c_ulonglong,
+    );
+    fn graph_launch = "cuGraphLaunch"(executable: CUgraphExec, stream: CUstream);
+    fn graph_exec_update = "cuGraphExecUpdate_v2"(executable: CUgraphExec, graph: CUgraph, result: *mut UpdateResult);
+    fn graph_destroy = "cuGraphDestroy"(graph: CUgraph);
+    fn graph_exec_destroy = "cuGraphExecDestroy"(executable: CUgraphExec);
 
     fn event_create = "cuEventCreate"(event: *mut CUevent, flags: c_uint);
     fn event_destroy = "cuEventDestroy_v2"(event: CUevent);

@@ -16,6 +16,7 @@ pub(super) const INVALID_PTX: c_uint = 218;
 pub(super) const JIT_COMPILER_NOT_FOUND: c_uint = 221;
 pub(super) const UNSUPPORTED_PTX_VERSION: c_uint = 222;
 pub(super) const JIT_COMPILATION_DISABLED: c_uint = 223;
+pub(super) const GRAPH_UPDATE_FAILURE: c_uint = 910;
 
 /// The status of a call of the driver's function `call`.
 #[inline]
@@ -89,6 +90,10 @@ fn advice(code: c_uint) -> Option<&'static str> {
         804 => {
             "The compatibility library on the search path does not support this GPU: remove it, or update the NVIDIA \
              driver"
+        }
+        901 => {
+            "Something was done during the capture that rules it out, such as waiting for the whole device. Capture it \
+             again"
         }
         900..=907 => "The stream is being captured into a graph, in which this operation is not possible",
         214 | 220 | 226 | 999 => {

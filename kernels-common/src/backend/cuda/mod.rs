@@ -6,6 +6,7 @@
 mod compile;
 mod driver;
 mod failure;
+mod graph;
 mod pool;
 mod properties;
 
@@ -13,13 +14,14 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUevent, CUfunction, CUmodule, CUstream};
+use cudarc::driver::sys::{CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
 use cudarc::driver::{CudaContext, DriverError};
 use ptx_sim::Counters;
 
 use self::driver::{Driver, LaunchAttribute, LaunchExConfig, driver};
+use self::graph::Captures;
 use self::pool::Pool;
-use super::{Backend, HostMemory, KernelLimits, RawEvent, RawKernel, RawModule, RawStream};
+use super::{Backend, HostMemory, KernelLimits, RawEvent, RawExecutable, RawGraph, RawKernel, RawModule, RawStream};
 use crate::argument::Argument;
 use crate::device::Properties;
 use crate::error::{Error, MemoryKind, Result};
@@ -52,6 +54,7 @@ pub(crate) struct Cuda {
     /// `None` if the device has no memory pools.
     pool: Option<Pool>,
     managed_memory: bool,
+    captures: Captures,
 }
 
 impl Cuda {
@@ -71,7 +74,8 @@ impl Cuda {
         let device = context.cu_device();
         let properties = properties::read(driver, device, ordinal)?;
         let managed_memory = properties::has_managed_memory(driver, device)?;
-        let mut cuda = Cuda { driver, context, properties, pool: None, managed_memory };
+        let captures = Captures::default();
+        let mut cuda = Cuda { driver, context, properties, pool: None, managed_memory, captures };
         cuda.bind()?;
         if cuda.properties.memory_pools {
             cuda.pool = Some(Pool::create(driver, device)?);
@@ -128,6 +132,14 @@ fn function(raw: RawKernel) -> CUfunction {
     with_exposed_provenance_mut(raw.0 as usize)
 }
 
+fn graph_of(raw: RawGraph) -> CUgraph {
+    with_exposed_provenance_mut(raw.0 as usize)
+}
+
+fn executable(raw: RawExecutable) -> CUgraphExec {
+    with_exposed_provenance_mut(raw.0 as usize)
+}
+
 /// The number of a handle.
 pub(crate) fn number<T>(handle: *mut T) -> u64 {
     handle.expose_provenance() as u64
@@ -176,6 +188,60 @@ impl Backend for Cuda {
         Ok(status != 0)
     }
 
+    fn begin_capture(&self) -> Result<RawStream> {
+        let raw = self.create_stream()?;
+        // SAFETY: the stream is alive, and the context current since it was created.
+        if let Err(error) = unsafe { self.captures.begin(self.driver, stream(raw)) } {
+            // SAFETY: nobody knows the stream.
+            unsafe { self.destroy_stream(raw) };
+            return Err(error);
+        }
+        Ok(raw)
+    }
+
+    fn end_capture(&self, raw: RawStream) -> Result<RawGraph> {
+        // Without its context the capture cannot be ended, nor anything else done.
+        let driver = self.bind()?;
+        // SAFETY: the stream is alive, and used no more after the capture.
+        let graph = unsafe {
+            let graph = self.captures.end(driver, stream(raw));
+            self.destroy_stream(raw);
+            graph
+        };
+        graph.map(|graph| RawGraph(number(graph)))
+    }
+
+    fn instantiate(&self, graph: RawGraph) -> Result<RawExecutable> {
+        let mut executable = null_mut();
+        // SAFETY: the graph is alive, and the argument can be written to.
+        unsafe { self.bind()?.graph_instantiate(&mut executable, graph_of(graph), 0)? };
+        Ok(RawExecutable(number(executable)))
+    }
+
+    fn update(&self, raw: RawExecutable, graph: RawGraph) -> Result<bool> {
+        // SAFETY: both are alive.
+        unsafe { graph::update(self.bind()?, executable(raw), graph_of(graph)) }
+    }
+
+    unsafe fn launch_graph(&self, raw: RawStream, graph: RawExecutable) -> Result<()> {
+        // SAFETY: both are alive, and the caller keeps what the graph uses.
+        unsafe { self.bind()?.graph_launch(executable(graph), stream(raw)) }
+    }
+
+    unsafe fn destroy_graph(&self, graph: RawGraph) {
+        if let Ok(driver) = self.bind() {
+            // SAFETY: the caller uses the graph no more.
+            let _ = unsafe { driver.graph_destroy(graph_of(graph)) };
+        }
+    }
+
+    unsafe fn destroy_executable(&self, raw: RawExecutable) {
+        if let Ok(driver) = self.bind() {
+            // SAFETY: the caller uses it no more. What is queued runs to its end, and is freed then.
+            let _ = unsafe { driver.graph_exec_destroy(executable(raw)) };
+        }
+    }
+
     fn create_event(&self) -> Result<RawEvent> {
         let mut event = null_mut();
         // SAFETY: the argument can be written to. Flags 0: with timing.
@@ -218,7 +284,10 @@ impl Backend for Cuda {
     }
 
     fn allocate(&self, raw: RawStream, bytes: u64) -> Result<u64> {
-        pool::allocate(self.bind()?, self.pool.as_ref(), stream(raw), bytes)
+        let (driver, stream) = (self.bind()?, stream(raw));
+        // SAFETY: the stream is alive.
+        let wait = || unsafe { self.captures.synchronize(driver, stream) };
+        pool::allocate(driver, self.pool.as_ref(), stream, bytes, wait)
     }
 
     unsafe fn free(&self, raw: RawStream, address: u64) {
@@ -333,9 +402,8 @@ impl Backend for Cuda {
 
     unsafe fn unload(&self, raw: RawModule) {
         if let Ok(driver) = self.bind() {
-            // Whether the driver waits for kernels of the module is not documented, so this does.
-            // SAFETY: the caller uses no kernel of the module any more, and none is running.
-            let _ = unsafe { driver.context_synchronize().and_then(|()| driver.module_unload(module(raw))) };
+            // SAFETY: the caller uses no kernel of the module any more.
+            unsafe { self.captures.unload(driver, module(raw)) };
         }
     }
 

@@ -105,8 +105,15 @@ impl Pool {
     }
 }
 
-/// Allocates device memory in stream order if there is a pool, else at once. The context must be current.
-pub(super) fn allocate(driver: &Driver, pool: Option<&Pool>, stream: CUstream, bytes: u64) -> Result<u64> {
+/// Allocates device memory in stream order if there is a pool, else at once. The context must be current. `wait` waits
+/// for work that may still use memory.
+pub(super) fn allocate(
+    driver: &Driver,
+    pool: Option<&Pool>,
+    stream: CUstream,
+    bytes: u64,
+    wait: impl FnOnce() -> Result<()>,
+) -> Result<u64> {
     let size = usize::try_from(bytes).map_err(|_| out_of_memory(MemoryKind::Device, bytes, None))?;
     let attempt = || match pool {
         Some(pool) => pool.allocate(driver, stream, size),
@@ -120,8 +127,8 @@ pub(super) fn allocate(driver: &Driver, pool: Option<&Pool>, stream: CUstream, b
         .or_else(|error| match (error, pool) {
             // Memory whose free waits for other work, or that lies in pieces, may do after all.
             (Error::Driver { code: OUT_OF_MEMORY, .. }, Some(pool)) => {
-                // SAFETY: this only waits. An error is one of earlier work and will be met again.
-                let _ = unsafe { driver.context_synchronize() };
+                // An error is one of earlier work and will be met again.
+                let _ = wait();
                 pool.trim(driver);
                 attempt()
             }

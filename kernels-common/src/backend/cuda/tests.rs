@@ -156,3 +156,25 @@ fn all_shared_memory_is_open_to_a_launch() {
     // SAFETY: the kernel is used no more.
     unsafe { cuda.unload(module) };
 }
+
+/// Both wait for the whole context otherwise, which no capture survives.
+#[test]
+fn a_capture_survives_a_module_that_is_unloaded_and_memory_that_is_full() {
+    let Some(cuda) = gpu() else { return };
+    let stream = cuda.create_stream().unwrap();
+    let captured = cuda.begin_capture().unwrap();
+    let module = cuda.load("saxpy.ptx", SAXPY).unwrap();
+    cuda.kernel(module, "saxpy").unwrap();
+    // SAFETY: the kernel is used no more.
+    unsafe { cuda.unload(module) };
+    assert!(matches!(cuda.allocate(stream, 1 << 45), Err(Error::OutOfMemory { .. })));
+    let graph = cuda.end_capture(captured).unwrap();
+    let executable = cuda.instantiate(graph).unwrap();
+    // SAFETY: the graph uses nothing; all three are used no more.
+    unsafe {
+        cuda.destroy_graph(graph);
+        cuda.launch_graph(stream, executable).unwrap();
+        cuda.destroy_executable(executable);
+        cuda.destroy_stream(stream);
+    }
+}

@@ -1,0 +1,39 @@
+//! The example `graph`, run as the command line does.
+
+mod common;
+#[allow(dead_code, reason = "the program's `main` is not called here")]
+#[path = "../graph.rs"]
+pub mod graph_program;
+
+use common::{absent_gpu, execute};
+
+#[test]
+fn calls_and_graphs_have_the_bits_of_the_host_for_every_type() {
+    for dtype in ["f32", "f64", "f16", "bf16", "i32", "u32", "i64", "u64"] {
+        // Rows that do not all start at a multiple of 16 bytes, one virtual block and several; none at all.
+        for (rows, cols) in [("3", "1001"), ("2", "70000"), ("0", "5"), ("5", "0"), ("1", "1")] {
+            let arguments = ["--rows", rows, "--cols", cols, "--dtype", dtype, "--json"];
+            let json = execute(graph_program::run, &arguments).json();
+            assert_eq!((&json["ok"], &json["dtype"]), (&true.into(), &dtype.into()), "{json}");
+            for times in [&json["calls"], &json["graph"]] {
+                assert!(times["host_ms"].as_f64().unwrap() >= 0.0 && times["device_ms"].is_number(), "{json}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_for_people() {
+    let execution = execute(graph_program::run, &["--rows", "4", "--cols", "100", "--device", "sim"]);
+    assert_eq!(execution.code, 0);
+    for line in ["4 × 100 f32", "call by call", "as a graph", "capture", "the same as on the host"] {
+        assert!(execution.out.contains(line), "{line} in {}", execution.out);
+    }
+}
+
+#[test]
+fn mistakes_are_told() {
+    let run = |arguments: &[&str]| execute(graph_program::run, arguments);
+    assert!(run(&["--rows", "2^40", "--cols", "2^40"]).failure(2).contains("fits no memory"));
+    assert!(!run(&["--device", &absent_gpu()]).failure(1).is_empty());
+}

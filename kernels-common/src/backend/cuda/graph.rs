@@ -1,0 +1,133 @@
+//! Stream capture and graphs.
+
+use std::ffi::c_uint;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
+
+use super::driver::Driver;
+use super::failure::GRAPH_UPDATE_FAILURE;
+use crate::error::{Error, Result};
+
+/// The captures that are open, and what has to wait for their end.
+///
+/// While any stream of a context is being captured, nobody may wait for the whole context, as unloading a module does.
+#[derive(Debug, Default)]
+pub(super) struct Captures(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    open: usize,
+    /// Modules to unload.
+    unload: Vec<Module>,
+}
+
+#[derive(Debug)]
+struct Module(CUmodule);
+
+// SAFETY: the handle is a name; the driver's functions may be called from any thread.
+unsafe impl Send for Module {}
+
+impl Captures {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to capture the work on `stream`. The thread may do anything meanwhile, such as load a kernel.
+    ///
+    /// # Safety
+    /// The stream is alive, and the context current.
+    pub(super) unsafe fn begin(&self, driver: &Driver, stream: CUstream) -> Result<()> {
+        const RELAXED: c_uint = 2;
+        let mut state = self.state();
+        // SAFETY: as the caller says.
+        unsafe { driver.stream_begin_capture(stream, RELAXED)? };
+        state.open += 1;
+        Ok(())
+    }
+
+    /// Ends a capture that was begun.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin).
+    pub(super) unsafe fn end(&self, driver: &Driver, stream: CUstream) -> Result<CUgraph> {
+        let mut graph = null_mut();
+        let mut state = self.state();
+        // SAFETY: as the caller says; the argument can be written to.
+        let ended = unsafe { driver.stream_end_capture(stream, &mut graph) };
+        state.open = state.open.saturating_sub(1);
+        if state.open == 0 {
+            for module in state.unload.drain(..) {
+                // SAFETY: whoever asked for it uses no kernel of the module any more.
+                unsafe { unload(driver, module.0) };
+            }
+        }
+        ended.map(|()| graph)
+    }
+
+    /// Waits for all work of the context; while anything is being captured, for that of `stream` alone.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin).
+    pub(super) unsafe fn synchronize(&self, driver: &Driver, stream: CUstream) -> Result<()> {
+        let state = self.state();
+        // SAFETY: as the caller says. No capture begins before the wait is over.
+        unsafe { if state.open > 0 { driver.stream_synchronize(stream) } else { driver.context_synchronize() } }
+    }
+
+    /// Unloads a module, when nothing is being captured any more.
+    ///
+    /// # Safety
+    /// No kernel of the module is used afterwards. The context is current.
+    pub(super) unsafe fn unload(&self, driver: &Driver, module: CUmodule) {
+        let mut state = self.state();
+        if state.open > 0 {
+            state.unload.push(Module(module));
+        } else {
+            // SAFETY: as the caller says.
+            unsafe { unload(driver, module) };
+        }
+    }
+}
+
+/// # Safety
+/// No kernel of the module is used afterwards. The context is current, and no stream of it is being captured.
+unsafe fn unload(driver: &Driver, module: CUmodule) {
+    // Whether the driver waits for kernels of the module is not documented, so this does.
+    // SAFETY: no kernel of the module is running after the wait, nor launched any more.
+    let _ = unsafe { driver.context_synchronize().and_then(|()| driver.module_unload(module)) };
+}
+
+/// The driver's `CUgraphExecUpdateResultInfo`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct UpdateResult {
+    result: c_uint,
+    error_node: CUgraphNode,
+    error_from_node: CUgraphNode,
+}
+
+/// Gives `executable` the parameters of `graph`; `false` if the two are too different.
+///
+/// # Safety
+/// Both are alive.
+pub(super) unsafe fn update(driver: &Driver, executable: CUgraphExec, graph: CUgraph) -> Result<bool> {
+    let mut result = UpdateResult { result: 0, error_node: null_mut(), error_from_node: null_mut() };
+    // SAFETY: as the caller says; the argument can be written to.
+    match unsafe { driver.graph_exec_update(executable, graph, &mut result) } {
+        Ok(()) => Ok(true),
+        Err(Error::Driver { code: GRAPH_UPDATE_FAILURE, .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_of_an_update_has_the_size_that_the_driver_writes() {
+        assert_eq!(size_of::<UpdateResult>(), size_of::<cudarc::driver::sys::CUgraphExecUpdateResultInfo>());
+    }
+}
