@@ -7,6 +7,7 @@
 // device. z may be x or y, but may not overlap them otherwise.
 #include "arithmetic.cuh"
 #include "convert.cuh"
+#include "dependency.cuh"
 #include "grid.cuh"
 #include "instantiate.cuh"
 #include "packet.cuh"
@@ -73,12 +74,18 @@ __device__ inline Packet<T> load_strided(const T* from, u64 stride) {
 
 // One packet of 16 bytes a thread, on a grid of one dimension: the widest access there is, so the fewest instructions
 // and the most bytes in flight. Nobody reads z again soon, so it is stored past the caches.
+//
+// Launches may overlap: the next one may begin when the loads of this one do, and waits for its stores before it
+// touches memory. The call comes before the loads: behind them, the assembler would put it where they have arrived.
+// Threads without a whole packet need not call: those of their block do, or it ends.
 template <class Op, class T>
 __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
     constexpr u32 L = LANES<T>;
+    wait_for_previous_launch();
     if (is_aligned(x) && is_aligned(y) && is_aligned(z)) {
         u64 first = thread_1d() * L;
         if (first + L <= n) {
+            allow_next_launch();
             Packet<T> a = Whole::load(x + first);
             Packet<T> b = Whole::load(y + first);
             Packet<T> c = Op::READS_Z ? Whole::load(z + first) : Packet<T>{};
@@ -99,6 +106,7 @@ __device__ inline void packets(const T* x, const T* y, T* z, u64 n) {
         u64 stride = blockDim.x;
         u64 first = blockIdx.x * stride * L + threadIdx.x;
         if (first + (L - 1) * stride < n) {
+            allow_next_launch();
             // All loads come before the first store, or each element would wait for the memory by itself.
             Packet<T> a = load_strided(x + first, stride);
             Packet<T> b = load_strided(y + first, stride);

@@ -166,13 +166,13 @@ fn boundaries() {
     run().unwrap();
 }
 
-/// The last small vector and the first large one, which blocks of another size add.
+/// The last vector of small blocks and the first of large ones. For one type, the last whose launches overlap and the
+/// first whose launches do not.
 #[test]
 fn large_vectors() {
-    fn of_type<T: Element>() -> Result<(), TestCaseError> {
+    fn of_type<T: Element>(lengths: &[usize]) -> Result<(), TestCaseError> {
         let uniform = |seed| Input { values: Values::Uniform, seed };
-        let most = (512 << 10) / size_of::<T>();
-        for n in [most, most + 1, most + 16 * 1024 / size_of::<T>() + 3] {
+        for &n in lengths {
             let values: [Vec<T>; 3] = [1, 2, 3].map(|seed| uniform(seed).generate(n));
             for device in devices() {
                 for offsets in [(0, 0, 0), (1, 0, 0)] {
@@ -182,11 +182,54 @@ fn large_vectors() {
         }
         Ok(())
     }
+    fn around_small<T: Element>() -> Result<(), TestCaseError> {
+        let most = (1 << 20) / size_of::<T>();
+        of_type::<T>(&[most, most + 1, most + 16 * 1024 / size_of::<T>() + 3])
+    }
     let run = || -> Result<(), TestCaseError> {
-        for_every_element!(of_type());
-        Ok(())
+        for_every_element!(around_small());
+        of_type::<f32>(&[1 << 20, (1 << 20) + 1])
     };
     run().unwrap();
+}
+
+/// Launches that overlap still see what the ones before them wrote: each adds the results of the two before, as for the
+/// Fibonacci numbers. Some are by a kernel that does not wait.
+#[test]
+fn a_launch_sees_what_the_one_before_it_wrote() {
+    const ROUNDS: usize = 24;
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let packets = VecAdd::<u32>::new(&stream).unwrap();
+        let other = VecAdd::<u32>::with_variant(&stream, Variant::Grid1d).unwrap();
+        // Of one block; of as many small ones, and as many large ones, as launches that overlap can have.
+        for n in [500usize, 1 << 18, 1 << 20] {
+            for offset in [0, 1] {
+                let mut host: [Vec<u32>; 2] = [1, 2].map(|seed| (0..n as u32).map(|i| i * 7 + seed).collect());
+                let zeros = vec![0; n];
+                let upload = |values| upload_at(&stream, values, offset).unwrap();
+                let mut buffers = [upload(&host[0]), upload(&host[1]), upload(&zeros)];
+                for round in 0..ROUNDS {
+                    let [x, y, z] = &mut buffers;
+                    let (x, y) = (x.slice(offset..).unwrap(), y.slice(offset..).unwrap());
+                    let add = if round % 8 == 7 { &other } else { &packets };
+                    add.add(x, y, z.slice_mut(offset..).unwrap()).unwrap();
+                    buffers.rotate_left(1);
+                }
+                for _ in 0..ROUNDS {
+                    let [x, y] = &mut host;
+                    add_on_host(&x.clone(), y, x);
+                    host.rotate_left(1);
+                }
+                for (found, expected) in buffers.iter().zip(&host) {
+                    let found = found.slice(offset..).unwrap();
+                    let mut values = vec![0; n];
+                    found.copy_to(&mut values).unwrap();
+                    assert!(values == *expected, "{n} elements from {offset} on {device:?}");
+                }
+            }
+        }
+    }
 }
 
 /// Every place within a packet at which each of the slices can start, alone and together.
@@ -225,10 +268,12 @@ fn every_schedule_is_clean() {
         for_every_element!(check(device));
         Ok(())
     };
-    on_every_schedule("sms=4", |device| {
-        every_type(device).unwrap();
-        Ok(())
-    });
+    for options in ["sms=4", "sms=4,cc=9.0"] {
+        on_every_schedule(options, |device| {
+            every_type(device).unwrap();
+            Ok(())
+        });
+    }
 }
 
 /// A tail that is added twice is seen in the sum with what was there.
