@@ -7,6 +7,7 @@ use kernels_common::for_every_element;
 use kernels_common::launch::LaunchConfig;
 use kernels_common::module;
 use kernels_common::stream::Stream;
+use kernels_common::testing::golden::bits;
 use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{Input, Values, devices, gpu, inputs, upload_at};
 use proptest::prelude::*;
@@ -21,10 +22,6 @@ const ROW: usize = 8 << 10;
 fn in_bulk<T: Element, Op: Operation<T>>(stream: &Stream) -> Result<Option<Reduce<T, Op>>> {
     let reduce = Reduce::with_bulk_from(stream, 0)?;
     Ok((reduce.plan(1).shared_bytes > 0).then_some(reduce))
-}
-
-fn bits<R: Element>(value: R) -> Vec<u8> {
-    bytemuck::bytes_of(&value).to_vec()
 }
 
 /// The devices that have bulk copies.
@@ -84,7 +81,7 @@ fn sum_by<T: Element>(
     values: &[T],
     log2_v: u32,
     config: LaunchConfig,
-) -> Vec<u8> {
+) -> u64 {
     let (variants, name) = kernel;
     let [kernel] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)]).unwrap();
     let (n, virtual_blocks) = (values.len() as u64, values.len().div_ceil(1 << log2_v).max(1));
