@@ -177,22 +177,28 @@ fn a_misaligned_slice_goes_another_way() {
     }
 }
 
+/// The bytes of a slice up to which launches of so few blocks overlap.
+const OVERLAPPING_TO: u64 = 256 << 20;
+
 #[test]
-fn plans_tell_from_where_on_copies_are_in_bulk() {
-    fn shared_bytes<T: Element>(selector: &str, bytes: u64) -> u32 {
+fn plans_tell_which_slices_are_copied_in_bulk_and_which_launches_overlap() {
+    fn plan<T: Element>(selector: &str, bytes: u64) -> LaunchConfig {
         let stream = Device::open(selector).unwrap().stream().unwrap();
-        let config = SinglePass::<T>::new(&stream).unwrap().plan(bytes / size_of::<T>() as u64);
-        assert_eq!(config.threads_per_block(), 512);
-        assert_eq!(config.blocks(), if config.shared_bytes > 0 { 4 } else { 8 });
-        config.shared_bytes
+        SinglePass::<T>::new(&stream).unwrap().plan(bytes / size_of::<T>() as u64)
     }
-    let ring = 6 * STAGE as u32;
-    assert_eq!(shared_bytes::<f32>("sim:sms=4,cc=9.0", BULK_FROM), ring);
-    assert_eq!(shared_bytes::<f16>("sim:sms=4,cc=10.0", BULK_FROM), ring);
-    assert_eq!(shared_bytes::<f64>("sim:sms=4,cc=9.0", u64::MAX), ring);
-    assert_eq!(shared_bytes::<f64>("sim:sms=4,cc=9.0", BULK_FROM - 8), 0);
-    for selector in ["sim:sms=4", "sim:sms=4,cc=8.0", "sim:sms=4,cc=12.0"] {
-        assert_eq!(shared_bytes::<f32>(selector, BULK_FROM), 0, "{selector}");
+    let portable = LaunchConfig::linear(8, 512);
+    let bulk = LaunchConfig { shared_bytes: 6 * STAGE as u32, ..LaunchConfig::linear(4, 512) };
+    for able in ["sim:sms=4,cc=9.0", "sim:sms=4,cc=10.0"] {
+        assert_eq!(plan::<f64>(able, BULK_FROM - 8), portable, "{able}");
+        assert_eq!(plan::<f32>(able, BULK_FROM), bulk.overlapping(), "{able}");
+        assert_eq!(plan::<f16>(able, OVERLAPPING_TO), bulk.overlapping(), "{able}");
+        assert_eq!(plan::<f32>(able, OVERLAPPING_TO + 4), bulk, "{able}");
+        assert_eq!(plan::<f64>(able, u64::MAX), bulk, "{able}");
+    }
+    for unable in ["sim:sms=4", "sim:sms=4,cc=8.0", "sim:sms=4,cc=12.0"] {
+        for bytes in [BULK_FROM, OVERLAPPING_TO + 4] {
+            assert_eq!(plan::<f32>(unable, bytes), portable, "{unable}");
+        }
     }
 }
 
@@ -221,17 +227,27 @@ fn a_device_that_is_too_old_is_told_so() {
     assert!(error.to_string().contains("`bulk`") && error.to_string().contains("9.0"), "{error}");
 }
 
-/// A slice as large as bulk copies are for, past the end of its last whole stage. The simulator would take minutes.
+/// Slices as large as bulk copies are for, past the end of their last whole stage, in launches that overlap and in ones
+/// that do not. The simulator would take minutes.
 #[test]
 fn large_slices_on_a_gpu() {
     let Some(device) = gpu() else { return };
     let stream = device.stream().unwrap();
-    let values: Vec<f32> =
-        Input { values: Values::Uniform, seed: 29 }.generate(BULK_FROM as usize / size_of::<f32>() + 12_345);
-    let x = stream.upload(&values).unwrap();
-    let expected = SinglePass::canonical(&values);
-    for from in [BULK_FROM, u64::MAX] {
-        let result = SinglePass::with_bulk_from(&stream, from).unwrap().value(&x).unwrap();
-        assert_eq!(result.to_bits(), expected.to_bits(), "in bulk from {from} bytes on {device:?}");
+    let [mut bulk, mut portable] =
+        [BULK_FROM, u64::MAX].map(|from| SinglePass::<f32>::with_bulk_from(&stream, from).unwrap());
+    let mut out = stream.alloc_zeros::<f32>(9).unwrap();
+    for bytes in [BULK_FROM, OVERLAPPING_TO] {
+        let n = bytes as usize / size_of::<f32>() + 12_345;
+        let values: Vec<f32> = Input { values: Values::Uniform, seed: 29 }.generate(n);
+        let x = stream.upload(&values).unwrap();
+        let expected = SinglePass::canonical(&values).to_bits();
+        portable.enqueue(&x, out.slice_mut(..1).unwrap()).unwrap();
+        // One after another, without a wait.
+        for place in 1..out.len() {
+            bulk.enqueue(&x, out.slice_mut(place..=place).unwrap()).unwrap();
+        }
+        for (place, result) in out.download().unwrap().into_iter().enumerate() {
+            assert_eq!(result.to_bits(), expected, "result {place} of {n} on {device:?}");
+        }
     }
 }
