@@ -1,5 +1,5 @@
-// Bulk copies from global to shared memory, and the barriers that count the bytes that have arrived. For compute
-// capability 9.0 and later.
+// Bulk copies from global to shared memory, and barriers in shared memory: they count the bytes that have arrived, and
+// threads. For compute capability 9.0 and later.
 #pragma once
 
 #include "types.cuh"
@@ -10,7 +10,7 @@ __device__ inline u32 shared_address(const void* object) {
 }
 
 // A barrier in shared memory. It goes through phases, the first of which has parity 0; a phase ends when all arrivals
-// and all announced bytes are there.
+// and all announced bytes are there. Who waits for parity 1 before the first phase has ended does not wait at all.
 struct Mbarrier {
     u64 opaque;
 };
@@ -23,6 +23,11 @@ __device__ inline void mbarrier_init(Mbarrier& barrier, u32 arrivals) {
 // Makes what the calling thread has written to shared memory, barriers among it, visible to copies that are started
 // later. They reach memory by another way than loads and stores do.
 __device__ inline void fence_before_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Arrives at the barrier. Releases: for whoever waits for the phase, what the calling thread did before is done.
+__device__ inline void mbarrier_arrive(Mbarrier& barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
+}
 
 // Waits for the end of the phase of this parity, the current one or the last one. What has been copied is there then.
 __device__ inline void mbarrier_wait(Mbarrier& barrier, u32 parity) {

@@ -5,8 +5,11 @@
 //
 //   packets    | virtual block b                   | virtual block b + gridDim.x       | ...
 //   stage        0     1     2     3     4     5     0     1     2     3     4     5     0
-//                read, then      being copied
-//                copied anew
+//                copied      read  being copied
+//                anew
+//
+// A warp that has read a stage arrives at a barrier of that stage, and goes on with the next one. Only thread 0 waits
+// there for all warps, before it has the stage copied anew, and one stage late: as a rule they are done by then.
 //
 // Which thread takes which packet, and all that follows, is as in canonical.cuh.
 #pragma once
@@ -15,6 +18,7 @@
 #include "canonical.cuh"
 #include "dependency.cuh"
 #include "types.cuh"
+#include "warp.cuh"
 
 // The stages of a block, and the rows of 512 packets, one for each thread, of a stage. The host asks for as much dynamic
 // shared memory (single_launch.rs).
@@ -57,14 +61,20 @@ class Stages {
     }
 };
 
+// The barriers of a stage.
+struct StageBarriers {
+    Mbarrier arrived; // A phase for each copy to the stage: ends when its bytes are there.
+    Mbarrier read;    // As many phases: ends when all warps have read them.
+};
+
 // Takes in virtual blocks, as FromMemory does, from stages in shared memory. Beyond what canonical.cuh says, the terms
 // have `at(p)`, the terms of a packet that lies at p.
 class FromStages {
     Stages stages; // Thread 0 goes through them.
     RawPacket* ring;
-    Mbarrier* arrived;
+    StageBarriers* barriers;
     u32 current = 0; // The stage of the ring to read next.
-    u32 parity = 0;
+    u32 parity = 0;  // That of the phases in which its barriers are.
 
     __device__ RawPacket* stage(u32 which) const { return ring + which * STAGE_PACKETS; }
 
@@ -81,25 +91,36 @@ class FromStages {
         }
     }
 
+    __device__ void copy_next_to(u32 which) { stages.copy_next(stage(which), barriers[which].arrived); }
+
+    // Has the stage before the current one copied anew, once all warps have read it. At the very first stage that one is
+    // the last of the ring: nothing has been there yet, and nobody is waited for.
+    __device__ void copy_behind() {
+        u32 behind = (current == 0 ? BULK_STAGES : current) - 1;
+        mbarrier_wait(barriers[behind].read, current == 0 ? parity ^ 1 : parity);
+        copy_next_to(behind);
+    }
+
   public:
-    // The ring has BULK_STAGES stages, and as many barriers.
-    __device__ FromStages(Stages stages, RawPacket* ring, Mbarrier* arrived)
-        : stages(stages), ring(ring), arrived(arrived) {}
+    // The ring has BULK_STAGES stages, and as many sets of barriers.
+    __device__ FromStages(Stages stages, RawPacket* ring, StageBarriers* barriers)
+        : stages(stages), ring(ring), barriers(barriers) {}
 
     // Makes the barriers, waits for the launches before this one, and starts the first copies.
     __device__ void start() {
         if (threadIdx.x == 0) {
 #pragma unroll 1
             for (u32 which = 0; which < BULK_STAGES; ++which) {
-                mbarrier_init(arrived[which], 1);
+                mbarrier_init(barriers[which].arrived, 1);
+                mbarrier_init(barriers[which].read, CANONICAL_THREADS / WARP);
             }
             fence_before_copies();
         }
         wait_for_previous_launch();
         if (threadIdx.x == 0) {
 #pragma unroll 1
-            for (u32 which = 0; which < BULK_STAGES; ++which) {
-                stages.copy_next(stage(which), arrived[which]);
+            for (u32 which = 0; which < BULK_STAGES - 1; ++which) {
+                copy_next_to(which);
             }
         }
         __syncthreads(); // Before others than thread 0 use the barriers.
@@ -110,11 +131,14 @@ class FromStages {
         u32 packets = elements / Terms::LANES;
 #pragma unroll 1
         for (u32 first = 0; first < packets; first += STAGE_PACKETS) {
-            mbarrier_wait(arrived[current], parity);
+            mbarrier_wait(barriers[current].arrived, parity);
             take_stage(terms, stage(current), static_cast<i32>(packets - first) - static_cast<i32>(threadIdx.x), sums);
-            __syncthreads(); // All threads have read the stage before it is written again.
+            __syncwarp(); // All lanes have read the stage before one of them arrives for the warp.
+            if (lane_number() == 0) {
+                mbarrier_arrive(barriers[current].read);
+            }
             if (threadIdx.x == 0) {
-                stages.copy_next(stage(current), arrived[current]);
+                copy_behind();
             }
             if (++current == BULK_STAGES) {
                 current = 0;
@@ -134,8 +158,8 @@ template <class Op, class Terms, class R>
 __device__ inline void reduce_virtual_blocks_in_bulk(Terms terms, u64 n, u32 log2_v, u32 blocks,
                                                      typename Terms::Sum* partials, R* out) {
     extern __shared__ __align__(128) RawPacket ring[];
-    __shared__ Mbarrier arrived[BULK_STAGES];
-    FromStages source(Stages(terms.x, n / Terms::LANES, (1u << log2_v) / Terms::LANES), ring, arrived);
+    __shared__ StageBarriers barriers[BULK_STAGES];
+    FromStages source(Stages(terms.x, n / Terms::LANES, (1u << log2_v) / Terms::LANES), ring, barriers);
     source.start();
     walk_virtual_blocks<Op>(source, terms, n, log2_v, blocks, partials, out);
 }

@@ -97,6 +97,10 @@ impl<T: Element> SingleLaunch<T> {
     const THREADS: u32 = order::THREADS as u32;
     /// Blocks that one multiprocessor holds at once: as many as the kernels' registers allow.
     const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
+    /// The bytes of a slice up to which launches overlap. On an H200 the kernel that copies in bulk gains 7.4 % from it
+    /// for 64 MiB of `f32`, 4.0 % for 128 MiB and 1.0 % for 256 MiB, and loses 0.5 to 1.3 % from 512 MiB to 2 GiB
+    /// (`docs/single-pass.md`). The others have more blocks than multiprocessors long before.
+    const OVERLAPPING_TO: u64 = 256 << 20;
     /// The last block reads partial results in runs of so many, also past the last one.
     const RUN: u64 = 8;
     /// Virtual blocks that fit without [`reserve`](Self::reserve): those of 2²⁹ bytes.
@@ -153,8 +157,9 @@ impl<T: Element> SingleLaunch<T> {
     /// resident at once, and each with equally many virtual blocks to walk (all but one of them), so that none ends long
     /// after the others. One block for no elements.
     ///
-    /// Where there are no more blocks than multiprocessors the launch is [`overlapping`](LaunchConfig::overlapping):
-    /// what it takes to launch shows then, and the blocks of the next launch find room beside these.
+    /// Where there are no more blocks than multiprocessors, for up to 256 MiB, the launch is
+    /// [`overlapping`](LaunchConfig::overlapping): what it takes to launch shows then, and the blocks of the next launch
+    /// find room beside these.
     #[must_use]
     pub fn plan(&self, n: u64) -> LaunchConfig {
         self.config(n, self.takes_in_bulk(n))
@@ -173,7 +178,8 @@ impl<T: Element> SingleLaunch<T> {
         };
         let blocks = real_blocks(order::virtual_blocks::<T>(n), multiprocessors, resident);
         let config = LaunchConfig { shared_bytes, ..LaunchConfig::linear(blocks, Self::THREADS) };
-        if blocks <= multiprocessors { config.overlapping() } else { config }
+        let overlaps = blocks <= multiprocessors && bytes::<T>(n) <= Self::OVERLAPPING_TO;
+        if overlaps { config.overlapping() } else { config }
     }
 
     /// Has `launch` launch the kernel for `inputs`, slices of `n` elements each. The scratch memory that it gets is

@@ -20,7 +20,7 @@
 //! and type alone. Results have the same bits on every GPU, on the simulator, and on the host ([`Reduce::canonical`]),
 //! wherever the slice starts. Each block leaves one partial result for each virtual block that it walks, then counts
 //! itself; the one that finds itself the last combines all partials. There is no second launch and no waiting, and a
-//! slice that is one virtual block needs no counter either. Slices of 512 MiB or more are taken in by bulk copies on
+//! slice that is one virtual block needs no counter either. Slices of 64 MiB or more are taken in by bulk copies on
 //! devices of compute capability 9.0 and later.
 //!
 //! | [`Operation`] | of nothing | NaN | −0 | result |
@@ -53,9 +53,10 @@ pub use kernels_common;
 const PTX: &[Ptx] = kernels_common::ptx!("single-pass");
 const BULK_PTX: &[Ptx] = kernels_common::ptx!("bulk");
 
-/// The bytes of a slice from which on it is reduced by bulk copies, where the device has them: on an H200 they gain 0.5
-/// to 0.8 % from here on (`docs/performance.md`, "What was tried").
-const BULK_FROM: u64 = 512 << 20;
+/// The bytes of a slice from which on it is reduced by bulk copies, where the device has them. On an H200 they gain
+/// 5.4 % for 64 MiB of `f32`, 3.3 % for 128 MiB, 1.1 % for 256 MiB and next to nothing beyond; about 3 % for 512 MiB and
+/// 2 GiB of `f16` (`docs/single-pass.md`). Smaller slices were not measured.
+const BULK_FROM: u64 = 64 << 20;
 
 /// Sums in one launch. As all sums of this workspace it is also a [`Sum`].
 pub type SinglePass<T> = Reduce<T, Plus>;
@@ -108,7 +109,7 @@ impl<T: Element, Op: Operation<T>> Reduce<T, Op> {
     /// Starts reducing `x` into the one element of `out`, and returns.
     ///
     /// The first call with a slice that does not start at a multiple of 16 bytes loads a kernel for such slices; so does,
-    /// on a device of compute capability 9.0 or later, the first with one of 512 MiB or more.
+    /// on a device of compute capability 9.0 or later, the first with one of 64 MiB or more.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] unless `out` has one element; [`Error::StreamMismatch`]; [`Error::OutOfMemory`] if

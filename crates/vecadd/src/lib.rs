@@ -112,7 +112,7 @@ const SMALL: u64 = 1 << 20;
 
 /// The most bytes of a vector of [`Variant::Packets`] for which launches overlap: up to here it was measured to be
 /// faster.
-const OVERLAPPING: u64 = 4 << 20;
+const OVERLAPPING: u64 = 8 << 20;
 
 kernels_common::named_variants!(Variant);
 
@@ -251,7 +251,7 @@ mod tests {
         for size in [2u64, 4, 8] {
             let packet = 16 / size;
             // One MiB and four of them, in packets.
-            let (small, overlapping) = (1 << 16, 1 << 18);
+            let (small, overlapping) = (1 << 16, 1 << 19);
             for (packets, blocks, block) in [
                 (1, 1, 128),
                 (127, 1, 128),
@@ -264,10 +264,10 @@ mod tests {
                 (small + 1, 65, 1024),
                 (2 * small, 128, 1024),
                 (2 * small + 1, 129, 1024),
-                (overlapping - 1, 256, 1024),
-                (overlapping, 256, 1024),
-                (overlapping + 1, 257, 1024),
-                (2 * overlapping, 512, 1024),
+                (overlapping - 1, 512, 1024),
+                (overlapping, 512, 1024),
+                (overlapping + 1, 513, 1024),
+                (2 * overlapping, 1024, 1024),
             ] {
                 for n in [packets * packet, packets * packet - packet + 1] {
                     let config = Variant::Packets.config(n, size, 132).unwrap();

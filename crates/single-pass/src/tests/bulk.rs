@@ -7,6 +7,7 @@ use kernels_common::for_every_element;
 use kernels_common::launch::LaunchConfig;
 use kernels_common::module;
 use kernels_common::stream::Stream;
+use kernels_common::testing::golden::bits;
 use kernels_common::testing::schedules::on_every_schedule;
 use kernels_common::testing::{Input, Values, devices, gpu, inputs, upload_at};
 use proptest::prelude::*;
@@ -21,10 +22,6 @@ const ROW: usize = 8 << 10;
 fn in_bulk<T: Element, Op: Operation<T>>(stream: &Stream) -> Result<Option<Reduce<T, Op>>> {
     let reduce = Reduce::with_bulk_from(stream, 0)?;
     Ok((reduce.plan(1).shared_bytes > 0).then_some(reduce))
-}
-
-fn bits<R: Element>(value: R) -> Vec<u8> {
-    bytemuck::bytes_of(&value).to_vec()
 }
 
 /// The devices that have bulk copies.
@@ -84,14 +81,14 @@ fn sum_by<T: Element>(
     values: &[T],
     log2_v: u32,
     config: LaunchConfig,
-) -> Vec<u8> {
+) -> Result<u64> {
     let (variants, name) = kernel;
-    let [kernel] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)]).unwrap();
+    let [kernel] = module::load(stream, variants, [&format!("{name}_{}", T::NAME)])?;
     let (n, virtual_blocks) = (values.len() as u64, values.len().div_ceil(1 << log2_v).max(1));
-    let x = stream.upload(values).unwrap();
-    let mut partials = stream.alloc_zeros::<T::Sum>(virtual_blocks.next_multiple_of(8)).unwrap();
-    let mut counter = stream.alloc_zeros::<u32>(1).unwrap();
-    let mut out = stream.alloc_uninit::<T::Sum>(1).unwrap();
+    let x = stream.upload(values)?;
+    let mut partials = stream.alloc_zeros::<T::Sum>(virtual_blocks.next_multiple_of(8))?;
+    let mut counter = stream.alloc_zeros::<u32>(1)?;
+    let mut out = stream.alloc_uninit::<T::Sum>(1)?;
     let config = LaunchConfig { grid: [config.grid[0].min(virtual_blocks as u32), 1, 1], ..config };
     let arguments = (
         x.as_slice(),
@@ -104,9 +101,24 @@ fn sum_by<T: Element>(
     );
     // SAFETY: x has n elements, there is a partial for each virtual block, up to a multiple of 8, and the counter is
     // zero.
-    unsafe { kernel.launch(config, arguments).unwrap() };
-    assert_eq!(counter.download().unwrap(), [0]);
-    bits(out.download().unwrap()[0])
+    unsafe { kernel.launch(config, arguments)? };
+    assert_eq!(counter.download()?, [0]);
+    Ok(bits(out.download()?[0]))
+}
+
+/// Compares the sum of `n` elements by bulk copies with that by loads, in virtual blocks of so many stages that `grid`
+/// real blocks walk.
+fn check_stages<T: Element>(device: &Device, stages: usize, grid: u32, n: usize) -> Result<()> {
+    let stream = device.stream()?;
+    let Some(reduce) = in_bulk::<T, Plus>(&stream)? else { return Ok(()) };
+    let log2_v = (stages * STAGE / size_of::<T>()).ilog2();
+    let values: Vec<T> = Input { values: Values::Uniform, seed: n as u64 }.generate(n);
+    let config = LaunchConfig::linear(grid, 512);
+    let expected = sum_by(&stream, (PTX, "single_pass_sum"), &values, log2_v, config)?;
+    let config = LaunchConfig { shared_bytes: reduce.plan(1).shared_bytes, ..config };
+    let result = sum_by(&stream, (BULK_PTX, "single_pass_sum_bulk"), &values, log2_v, config)?;
+    assert_eq!(result, expected, "{n} {} in {stages} stages on {device:?}", T::NAME);
+    Ok(())
 }
 
 /// Virtual blocks of several stages, as large slices have them, on few real blocks: lengths around each border of a
@@ -114,20 +126,11 @@ fn sum_by<T: Element>(
 #[test]
 fn stages_and_virtual_blocks_end_anywhere() {
     fn check<T: Element>(stages: usize, grid: u32, ends: &[usize]) -> Result<()> {
-        let log2_v = (stages * STAGE / size_of::<T>()).ilog2();
         let lanes = 16 / size_of::<T>() as isize;
         for device in able_devices() {
-            let stream = device.stream()?;
-            let Some(reduce) = in_bulk::<T, Plus>(&stream)? else { continue };
-            let config = LaunchConfig::linear(grid, 512);
             for &end in ends {
                 for by in [-lanes - 1, -lanes, -1, 0, 1, lanes + 1] {
-                    let n = (end / size_of::<T>()).saturating_add_signed(by);
-                    let values: Vec<T> = Input { values: Values::Uniform, seed: n as u64 }.generate(n);
-                    let expected = sum_by(&stream, (PTX, "single_pass_sum"), &values, log2_v, config);
-                    let config = LaunchConfig { shared_bytes: reduce.plan(1).shared_bytes, ..config };
-                    let result = sum_by(&stream, (BULK_PTX, "single_pass_sum_bulk"), &values, log2_v, config);
-                    assert_eq!(result, expected, "{n} {} in {stages} stages on {device:?}", T::NAME);
+                    check_stages::<T>(&device, stages, grid, (end / size_of::<T>()).saturating_add_signed(by))?;
                 }
             }
         }
@@ -143,7 +146,8 @@ fn stages_and_virtual_blocks_end_anywhere() {
     check::<i32>(16, 2, &[34 * STAGE]).unwrap();
 }
 
-/// No schedule of the simulator leads to a fault, or to other bits. Both real blocks go round the ring.
+/// No schedule of the simulator leads to a fault, or to other bits, whether all warps meet after each stage, as a
+/// virtual block ends there, or some may be several stages ahead of others. All real blocks go round the ring.
 #[test]
 fn every_schedule_is_clean() {
     fn check_sum<T: Element>(device: &Device) -> Result<()> {
@@ -155,7 +159,7 @@ fn every_schedule_is_clean() {
     on_every_schedule("sms=2,cc=9.0", |device| {
         check_sum::<f32>(device)?;
         check_sum::<f16>(device)?;
-        check_sum::<u64>(device)
+        check_stages::<u64>(device, 8, 1, 9 * STAGE / size_of::<u64>() + 5)
     });
 }
 
@@ -173,22 +177,28 @@ fn a_misaligned_slice_goes_another_way() {
     }
 }
 
+/// The bytes of a slice up to which launches of so few blocks overlap.
+const OVERLAPPING_TO: u64 = 256 << 20;
+
 #[test]
-fn plans_tell_from_where_on_copies_are_in_bulk() {
-    fn shared_bytes<T: Element>(selector: &str, bytes: u64) -> u32 {
+fn plans_tell_which_slices_are_copied_in_bulk_and_which_launches_overlap() {
+    fn plan<T: Element>(selector: &str, bytes: u64) -> LaunchConfig {
         let stream = Device::open(selector).unwrap().stream().unwrap();
-        let config = SinglePass::<T>::new(&stream).unwrap().plan(bytes / size_of::<T>() as u64);
-        assert_eq!(config.threads_per_block(), 512);
-        assert_eq!(config.blocks(), if config.shared_bytes > 0 { 4 } else { 8 });
-        config.shared_bytes
+        SinglePass::<T>::new(&stream).unwrap().plan(bytes / size_of::<T>() as u64)
     }
-    let ring = 6 * STAGE as u32;
-    assert_eq!(shared_bytes::<f32>("sim:sms=4,cc=9.0", BULK_FROM), ring);
-    assert_eq!(shared_bytes::<f16>("sim:sms=4,cc=10.0", BULK_FROM), ring);
-    assert_eq!(shared_bytes::<f64>("sim:sms=4,cc=9.0", u64::MAX), ring);
-    assert_eq!(shared_bytes::<f64>("sim:sms=4,cc=9.0", BULK_FROM - 8), 0);
-    for selector in ["sim:sms=4", "sim:sms=4,cc=8.0", "sim:sms=4,cc=12.0"] {
-        assert_eq!(shared_bytes::<f32>(selector, BULK_FROM), 0, "{selector}");
+    let portable = LaunchConfig::linear(8, 512);
+    let bulk = LaunchConfig { shared_bytes: 6 * STAGE as u32, ..LaunchConfig::linear(4, 512) };
+    for able in ["sim:sms=4,cc=9.0", "sim:sms=4,cc=10.0"] {
+        assert_eq!(plan::<f64>(able, BULK_FROM - 8), portable, "{able}");
+        assert_eq!(plan::<f32>(able, BULK_FROM), bulk.overlapping(), "{able}");
+        assert_eq!(plan::<f16>(able, OVERLAPPING_TO), bulk.overlapping(), "{able}");
+        assert_eq!(plan::<f32>(able, OVERLAPPING_TO + 4), bulk, "{able}");
+        assert_eq!(plan::<f64>(able, u64::MAX), bulk, "{able}");
+    }
+    for unable in ["sim:sms=4", "sim:sms=4,cc=8.0", "sim:sms=4,cc=12.0"] {
+        for bytes in [BULK_FROM, OVERLAPPING_TO + 4] {
+            assert_eq!(plan::<f32>(unable, bytes), portable, "{unable}");
+        }
     }
 }
 
@@ -217,17 +227,27 @@ fn a_device_that_is_too_old_is_told_so() {
     assert!(error.to_string().contains("`bulk`") && error.to_string().contains("9.0"), "{error}");
 }
 
-/// A slice as large as bulk copies are for, past the end of its last whole stage. The simulator would take minutes.
+/// Slices as large as bulk copies are for, past the end of their last whole stage, in launches that overlap and in ones
+/// that do not. The simulator would take minutes.
 #[test]
 fn large_slices_on_a_gpu() {
     let Some(device) = gpu() else { return };
     let stream = device.stream().unwrap();
-    let values: Vec<f32> =
-        Input { values: Values::Uniform, seed: 29 }.generate(BULK_FROM as usize / size_of::<f32>() + 12_345);
-    let x = stream.upload(&values).unwrap();
-    let expected = SinglePass::canonical(&values);
-    for from in [BULK_FROM, u64::MAX] {
-        let result = SinglePass::with_bulk_from(&stream, from).unwrap().value(&x).unwrap();
-        assert_eq!(result.to_bits(), expected.to_bits(), "in bulk from {from} bytes on {device:?}");
+    let [mut bulk, mut portable] =
+        [BULK_FROM, u64::MAX].map(|from| SinglePass::<f32>::with_bulk_from(&stream, from).unwrap());
+    let mut out = stream.alloc_zeros::<f32>(9).unwrap();
+    for bytes in [BULK_FROM, OVERLAPPING_TO] {
+        let n = bytes as usize / size_of::<f32>() + 12_345;
+        let values: Vec<f32> = Input { values: Values::Uniform, seed: 29 }.generate(n);
+        let x = stream.upload(&values).unwrap();
+        let expected = SinglePass::canonical(&values).to_bits();
+        portable.enqueue(&x, out.slice_mut(..1).unwrap()).unwrap();
+        // One after another, without a wait.
+        for place in 1..out.len() {
+            bulk.enqueue(&x, out.slice_mut(place..=place).unwrap()).unwrap();
+        }
+        for (place, result) in out.download().unwrap().into_iter().enumerate() {
+            assert_eq!(result.to_bits(), expected, "result {place} of {n} on {device:?}");
+        }
     }
 }
