@@ -250,7 +250,7 @@ mod tests {
     fn no_shape_has_a_block_too_many() {
         for size in [2u64, 4, 8] {
             let packet = 16 / size;
-            // One MiB and four of them, in packets.
+            // One MiB and eight of them, in packets.
             let (small, overlapping) = (1 << 16, 1 << 19);
             for (packets, blocks, block) in [
                 (1, 1, 128),
