@@ -3,6 +3,7 @@
 mod slow_copy;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -726,6 +727,34 @@ fn views_and_launches_take_turns() {
             reader.join().unwrap();
         });
         assert_eq!(lock(&output).host().unwrap(), [launched; LEN]);
+    }
+}
+
+/// Another thread launches the graph and drops it. What that has written the buffer's number of owners tells, and
+/// nothing else: a relaxed store orders nothing.
+#[test]
+fn the_host_sees_what_a_graph_has_written_that_is_gone() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let output = Arc::new(Mutex::new(PinnedBuffer::<u32>::zeros(&stream, 1, PinnedKind::Cached).unwrap()));
+        let resources = (stream.upload(&[9u32]).unwrap(), Arc::clone(&output));
+        let mut graph = Graph::capture(&stream, resources, |(x, output)| {
+            lock(output).as_slice_mut().copy_from_slice(x.as_slice())
+        })
+        .unwrap();
+        let output = lock(&output);
+        let is_gone = AtomicBool::new(false);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                graph.launch().unwrap();
+                drop(graph);
+                is_gone.store(true, Ordering::Relaxed);
+            });
+            while !is_gone.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            assert_eq!(output.host().unwrap(), [9]);
+        });
     }
 }
 
