@@ -321,7 +321,7 @@ TAKE(cuFuncSetAttribute) TAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 TAKE(cuLaunchCooperativeKernel) TAKE(cuGraphLaunch) TAKE(cuGraphDestroy)
 
 /* A capture ends with the status in the variable CAPTURE, or 901 if anybody waited for the context meanwhile; an update
-   of a graph with that in UPDATE. */
+   of a graph with that in UPDATE; and the second graph is refused once with that in INSTANTIATE. */
 static int variable(const char *name) { return getenv(name) ? atoi(getenv(name)) : status; }
 static int capturing = 0, invalid = 0;
 static long executables = 0, destroyed = 0;
@@ -333,6 +333,11 @@ int cuStreamEndCapture(void *stream, void **graph) {
 int cuCtxSynchronize(void) { return capturing ? (invalid = 1, 900) : status; }
 int cuModuleUnload(void) { return puts("module> unloaded"), fflush(stdout), status; }
 int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+    if (executables == 1 && getenv("INSTANTIATE")) {
+        int refused = variable("INSTANTIATE");
+        unsetenv("INSTANTIATE");
+        return refused;
+    }
     *out = (void *)++executables;
     return status;
 }
@@ -470,6 +475,30 @@ fn a_driver_that_cannot_update_a_graph_makes_a_new_one() {
         });
         assert_eq!(report.of("update"), ["dropped"]);
     }
+}
+
+/// What the driver leaves of the graph then is no graph that anybody captured.
+#[test]
+fn a_driver_that_fails_in_an_update_leaves_no_graph() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        let mut graph = copies(&stream).unwrap();
+        let update = |graph: &mut Graph<(DeviceBuffer<u8>, _)>| graph.update(|(x, _)| x.as_slice_mut().fill_zero());
+        assert!(matches!(update(&mut graph), Err(Error::Driver { code: 2, .. })));
+        for _ in 0..2 {
+            assert!(matches!(graph.launch(), Err(Error::GraphUpdate)));
+        }
+        update(&mut graph).unwrap();
+        graph.launch().unwrap();
+        println!("update> launched");
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let report = run("a_driver_that_fails_in_an_update_leaves_no_graph", |child| {
+        let child = child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD");
+        child.env("UPDATE", "910").env("INSTANTIATE", "2")
+    });
+    assert_eq!(report.of("update"), ["launched"]);
 }
 
 #[test]

@@ -738,10 +738,9 @@ fn the_host_sees_what_a_graph_has_written_that_is_gone() {
         let stream = device.stream().unwrap();
         let output = Arc::new(Mutex::new(PinnedBuffer::<u32>::zeros(&stream, 1, PinnedKind::Cached).unwrap()));
         let resources = (stream.upload(&[9u32]).unwrap(), Arc::clone(&output));
-        let mut graph = Graph::capture(&stream, resources, |(x, output)| {
-            lock(output).as_slice_mut().copy_from_slice(x.as_slice())
-        })
-        .unwrap();
+        let mut graph =
+            Graph::capture(&stream, resources, |(x, output)| lock(output).as_slice_mut().copy_from_slice(x.as_slice()))
+                .unwrap();
         let output = lock(&output);
         let is_gone = AtomicBool::new(false);
         thread::scope(|threads| {
