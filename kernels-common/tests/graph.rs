@@ -371,6 +371,29 @@ fn order_of_drops() {
     }
 }
 
+/// Each graph goes on with what it captured, whichever resources it has by then, and stays on its stream.
+#[test]
+fn graphs_of_two_streams_whose_resources_are_swapped() {
+    for device in devices() {
+        let graph = |x| Work::graph(&device.stream().unwrap(), &[0, x]);
+        let (mut ones, mut twos) = (graph(1), graph(2));
+        std::mem::swap(ones.resources_mut(), twos.resources_mut());
+        ones.launch().unwrap();
+        ones.launch().unwrap();
+        assert_eq!((sum_of(&ones), sum_of(&twos)), (vec![0, 0], vec![0, 2]));
+        // The work is on memory of the other stream now, and so not captured.
+        twos.update(Work::record).unwrap();
+        assert_eq!(sum_of(&twos), [0, 3]);
+        twos.launch().unwrap();
+        assert_eq!(sum_of(&twos), [0, 3]);
+        // All of that memory outlives the graph that is asked for it.
+        drop(twos);
+        ones.launch().unwrap();
+        ones.stream().synchronize().unwrap();
+        assert_eq!(ones.into_resources().y.download().unwrap(), [7, 7]);
+    }
+}
+
 /// Whatever a test needs to try everything that a capture refuses.
 struct Everything {
     device: DeviceBuffer<u32>,
