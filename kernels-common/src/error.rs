@@ -288,6 +288,12 @@ pub enum Error {
     )]
     GraphHostAccess,
 
+    /// A graph that an update in which the driver failed has left without work.
+    #[error(
+        "the driver failed in an update of the graph, which has no work since then. Update it again, or capture another"
+    )]
+    GraphUpdate,
+
     /// A launch that breaks a limit of the device or of the kernel.
     #[error(
         "cannot launch `{kernel}`: {limit} is {asked}, and {} {maximum}. Change the launch configuration",
@@ -472,7 +478,7 @@ mod tests {
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 29] = [
+        let table: [(Error, &[&str]); 30] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -513,6 +519,7 @@ mod tests {
             (Error::Capturing { what: "an event", instead: "Do that" }, &["captured", "an event cannot", "Do that"]),
             (Error::InGraph { what: "a move" }, &["a graph", "rules out a move", "into_resources"]),
             (Error::GraphHostAccess, &["the host is using", "Drop the host view"]),
+            (Error::GraphUpdate, &["an update of the graph", "Update it again"]),
             (Error::HostAccess { device: name("GPU") }, &["GPU cannot run", "Drop the host view"]),
             (
                 Error::InvalidLaunch { kernel: name("k"), limit: "the grid", asked: 9, maximum: 8 },

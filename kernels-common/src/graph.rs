@@ -78,8 +78,8 @@
 
 pub(crate) mod capture;
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use crate::backend::RawExecutable;
 use crate::error::{Error, Result};
@@ -90,7 +90,8 @@ use capture::{Capture, Kept};
 
 /// Captured work of one stream, with the `R` that it works on.
 ///
-/// Dropping it waits for nothing but what the drop of `R` waits for; launches that are queued are still done.
+/// Launches that are queued when it is dropped are still done. The drop waits for them only where it is the end of a
+/// module, or of pinned or unified memory.
 pub struct Graph<R> {
     // Dropped before the resources.
     executable: Executable,
@@ -118,16 +119,16 @@ impl<R: 'static> Graph<R> {
     ) -> Result<Self, E> {
         let capture = Capture::begin(stream)?;
         record(&mut resources)?;
-        let (graph, kept) = capture.end()?;
-        let raw = stream.backend().instantiate(graph.raw)?;
-        Ok(Self { executable: Executable { stream: stream.clone(), raw, kept }, resources })
+        let executable = Executable::new(stream, capture.end()?)?;
+        Ok(Self { executable, resources })
     }
 
     /// Captures anew, such as for other memory, other lengths, or other kernels. As long as only those change, and not
     /// which kind of work follows which, the driver changes the graph in place, which is quicker than to make one.
     ///
     /// Launches that are queued already are not affected. If `record` fails or panics, the graph stays as it was; what
-    /// `record` has done to the resources stays done.
+    /// `record` has done to the resources stays done. If the driver can neither change the graph nor make a new one, it
+    /// cannot be launched until another update succeeds ([`Error::GraphUpdate`]).
     ///
     /// # Errors
     /// The error of `record`; [`Error::Capturing`] within another capture; an error of the driver.
@@ -135,8 +136,8 @@ impl<R: 'static> Graph<R> {
         let stream = self.executable.stream.clone();
         let capture = Capture::begin(&stream)?;
         record(&mut self.resources)?;
-        let (graph, kept) = capture.end()?;
-        self.executable.update(&graph, kept)?;
+        let graph = capture.end()?;
+        self.executable.update(graph)?;
         Ok(())
     }
 }
@@ -146,8 +147,9 @@ impl<R> Graph<R> {
     ///
     /// # Errors
     /// [`Error::GraphHostAccess`] while the host has a view of memory that the graph uses; [`Error::Capturing`] while
-    /// work of the stream is captured; [`Error::Unsupported`] while somebody else captures the stream; on the simulator
-    /// the faults of the kernels, at which the launch ends.
+    /// work of the stream is captured; [`Error::Unsupported`] while somebody else captures the stream;
+    /// [`Error::GraphUpdate`] after an update that the driver failed; on the simulator the faults of the kernels, at
+    /// which the launch ends.
     pub fn launch(&mut self) -> Result<()> {
         self.executable.launch()
     }
@@ -184,36 +186,45 @@ impl<R> Graph<R> {
 #[derive(Debug)]
 struct Executable {
     stream: Stream,
-    raw: RawExecutable,
+    /// `None` after an update that failed.
+    raw: Option<RawExecutable>,
     // Dropped after the graph is destroyed, which is when its memory may be freed, in the order of the stream.
     kept: Kept,
 }
 
 impl Executable {
-    fn update(&mut self, graph: &capture::Graph<'_>, kept: Kept) -> Result<()> {
+    fn new(stream: &Stream, mut graph: capture::Graph<'_>) -> Result<Self> {
+        let raw = stream.backend().instantiate(graph.raw)?;
+        Ok(Self { stream: stream.clone(), raw: Some(raw), kept: mem::take(&mut graph.kept) })
+    }
+
+    fn update(&mut self, mut graph: capture::Graph<'_>) -> Result<()> {
         let backend = self.stream.backend();
-        let updated = match backend.update(self.raw, graph.raw) {
-            Ok(true) => Ok(None),
-            Ok(false) | Err(_) => backend.instantiate(graph.raw).map(Some),
-        };
-        match updated {
-            Ok(None) => self.kept = kept,
-            Ok(Some(raw)) => *self = Executable { stream: self.stream.clone(), raw, kept },
-            Err(error) => {
-                // It may use what it was given before, or what it was to be given.
-                self.kept.extend(kept);
-                return Err(error);
-            }
+        if self.raw.is_some_and(|raw| backend.update(raw, graph.raw).is_ok_and(|updated| updated)) {
+            self.kept = mem::take(&mut graph.kept);
+            return Ok(());
         }
+        // What it does now is a mixture of both.
+        self.destroy();
+        let stream = self.stream.clone();
+        *self = Self::new(&stream, graph)?;
         Ok(())
+    }
+
+    fn destroy(&mut self) {
+        if let Some(raw) = self.raw.take() {
+            // SAFETY: nothing else has it.
+            unsafe { self.stream.backend().destroy_executable(raw) }
+        }
     }
 
     fn launch(&mut self) -> Result<()> {
         self.stream.check_not_capturing("launching a graph", "Launch it before the capture, or after")?;
+        let graph = self.raw.ok_or(Error::GraphUpdate)?;
         let launching = Launching::begin(&self.kept.host_visible)?;
         // SAFETY: kernels and memory are kept, for as long as the graph or longer: memory is freed in the order of this
         // stream, and a module is unloaded when nothing runs.
-        let launched = self.stream.submit(|backend, stream| unsafe { backend.launch_graph(stream, self.raw) });
+        let launched = self.stream.submit(|backend, stream| unsafe { backend.launch_graph(stream, graph) });
         drop(launching);
         if launched.is_err() {
             // A fault on the simulator stops a launch half way. The error to report is that of the launch.
@@ -228,8 +239,7 @@ impl Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        // SAFETY: nothing else has it.
-        unsafe { self.stream.backend().destroy_executable(self.raw) }
+        self.destroy();
     }
 }
 

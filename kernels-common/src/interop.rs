@@ -216,7 +216,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// [`Error::ContextMismatch`] if `stream` belongs to another context, [`Error::InGraph`] if a
     /// [`Graph`](crate::graph::Graph) uses the buffer, an error of the driver. The buffer is dropped then.
-    pub fn into_cudarc(self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
+    pub fn into_cudarc(mut self, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
         self.stream().device().check_context(stream.context(), "the stream")?;
         self.check_not_in_graph("giving a buffer away")?;
         pending_error(stream)?;

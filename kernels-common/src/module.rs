@@ -207,6 +207,9 @@ impl Kernel {
     /// are [`SliceMut`](crate::memory::SliceMut), and ends. If the launch is
     /// [`overlapping`](LaunchConfig::overlapping) and its PTX is for compute capability 9.0 or later, it touches no
     /// memory before it has waited for the launches before it.
+    ///
+    /// If it is captured into a [`Graph`](crate::graph::Graph), this holds at each launch of that, whatever the memory
+    /// contains by then: a kernel that takes indices from memory that safe code can write to has to check them.
     #[inline]
     pub unsafe fn launch(&self, config: LaunchConfig, arguments: impl Arguments) -> Result<()> {
         let arguments = arguments.to_arguments(self)?;

@@ -268,6 +268,7 @@ fn a_gpu_that_is_not_there() {
 /// A driver with one GPU of compute capability 7.5, which takes all work and does none of it. It refuses modules with
 /// the status in the variable `REFUSE`, and after a launch everything with status 700.
 const OBLIGING: &str = r#"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define TAKE(name) int name(void) { return status; }
@@ -309,21 +310,34 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, unsigne
 int cuLaunchKernel(void) { status = 700; return 0; }
 int cuLaunchKernelEx(void) { status = 700; return 0; }
 
-TAKE(cuDevicePrimaryCtxRelease_v2) TAKE(cuCtxSetCurrent) TAKE(cuCtxSynchronize)
+TAKE(cuDevicePrimaryCtxRelease_v2) TAKE(cuCtxSetCurrent)
 TAKE(cuStreamDestroy_v2) TAKE(cuStreamSynchronize) TAKE(cuStreamIsCapturing) TAKE(cuStreamWaitEvent)
 TAKE(cuStreamAttachMemAsync) TAKE(cuEventDestroy_v2) TAKE(cuEventRecord) TAKE(cuEventSynchronize)
 TAKE(cuEventElapsedTime) TAKE(cuMemGetInfo_v2) TAKE(cuMemFree_v2) TAKE(cuMemAllocFromPoolAsync)
 TAKE(cuMemFreeAsync) TAKE(cuMemPoolCreate) TAKE(cuMemPoolDestroy) TAKE(cuMemPoolTrimTo)
 TAKE(cuMemPoolSetAttribute) TAKE(cuMemPoolGetAttribute) TAKE(cuMemAllocManaged) TAKE(cuMemPrefetchAsync)
 TAKE(cuMemcpyHtoDAsync_v2) TAKE(cuMemcpyDtoHAsync_v2) TAKE(cuMemcpyAsync) TAKE(cuMemsetD8Async)
-TAKE(cuModuleUnload) TAKE(cuFuncSetAttribute) TAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-TAKE(cuLaunchCooperativeKernel) TAKE(cuStreamBeginCapture_v2) TAKE(cuGraphLaunch) TAKE(cuGraphDestroy)
+TAKE(cuFuncSetAttribute) TAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+TAKE(cuLaunchCooperativeKernel) TAKE(cuGraphLaunch) TAKE(cuGraphDestroy)
 
-/* A capture ends with the status in the variable CAPTURE, an update of a graph with that in UPDATE. */
+/* A capture ends with the status in the variable CAPTURE, or 901 if anybody waited for the context meanwhile; an update
+   of a graph with that in UPDATE; and the second graph is refused once with that in INSTANTIATE. */
 static int variable(const char *name) { return getenv(name) ? atoi(getenv(name)) : status; }
+static int capturing = 0, invalid = 0;
 static long executables = 0, destroyed = 0;
-int cuStreamEndCapture(void *stream, void **graph) { *graph = (void *)384; return variable("CAPTURE"); }
+int cuStreamBeginCapture_v2(void) { ++capturing; return status; }
+int cuStreamEndCapture(void *stream, void **graph) {
+    *graph = (void *)384;
+    return --capturing, invalid ? 901 : variable("CAPTURE");
+}
+int cuCtxSynchronize(void) { return capturing ? (invalid = 1, 900) : status; }
+int cuModuleUnload(void) { return puts("module> unloaded"), fflush(stdout), status; }
 int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+    if (executables == 1 && getenv("INSTANTIATE")) {
+        int refused = variable("INSTANTIATE");
+        unsetenv("INSTANTIATE");
+        return refused;
+    }
     *out = (void *)++executables;
     return status;
 }
@@ -423,6 +437,24 @@ fn a_driver_that_invalidates_a_capture() {
     assert!(error.contains("cuStreamEndCapture") && error.contains("Capture it again"), "{error}");
 }
 
+/// Devices that are opened one by one are of one context.
+#[test]
+fn a_module_is_unloaded_when_no_device_captures() {
+    if abort_if_child() {
+        let [ours, theirs] = [0; 2].map(|_| Device::open("cuda").unwrap().stream().unwrap());
+        let graph = Graph::capture(&ours, (), move |()| {
+            module::load_text(&theirs, "nothing.ptx", EMPTY_KERNEL, ["nothing"]).map(drop)?;
+            println!("module> dropped");
+            Ok::<_, Error>(())
+        });
+        println!("module> {}", graph.map_or_else(|error| error.to_string(), |_| "captured".to_owned()));
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let report = run_child("a_module_is_unloaded_when_no_device_captures", folder.path());
+    assert_eq!(report.of("module"), ["dropped", "unloaded", "captured"]);
+}
+
 #[test]
 fn a_driver_that_cannot_update_a_graph_makes_a_new_one() {
     if abort_if_child() {
@@ -443,6 +475,30 @@ fn a_driver_that_cannot_update_a_graph_makes_a_new_one() {
         });
         assert_eq!(report.of("update"), ["dropped"]);
     }
+}
+
+/// What the driver leaves of the graph then is no graph that anybody captured.
+#[test]
+fn a_driver_that_fails_in_an_update_leaves_no_graph() {
+    if abort_if_child() {
+        let stream = Device::open("cuda").unwrap().stream().unwrap();
+        let mut graph = copies(&stream).unwrap();
+        let update = |graph: &mut Graph<(DeviceBuffer<u8>, _)>| graph.update(|(x, _)| x.as_slice_mut().fill_zero());
+        assert!(matches!(update(&mut graph), Err(Error::Driver { code: 2, .. })));
+        for _ in 0..2 {
+            assert!(matches!(graph.launch(), Err(Error::GraphUpdate)));
+        }
+        update(&mut graph).unwrap();
+        graph.launch().unwrap();
+        println!("update> launched");
+        return;
+    }
+    let Some(folder) = driver(OBLIGING) else { return };
+    let report = run("a_driver_that_fails_in_an_update_leaves_no_graph", |child| {
+        let child = child.env("LD_LIBRARY_PATH", folder.path()).env_remove("LD_PRELOAD");
+        child.env("UPDATE", "910").env("INSTANTIATE", "2")
+    });
+    assert_eq!(report.of("update"), ["launched"]);
 }
 
 #[test]

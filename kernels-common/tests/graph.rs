@@ -3,6 +3,7 @@
 mod slow_copy;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -370,6 +371,29 @@ fn order_of_drops() {
     }
 }
 
+/// Each graph goes on with what it captured, whichever resources it has by then, and stays on its stream.
+#[test]
+fn graphs_of_two_streams_whose_resources_are_swapped() {
+    for device in devices() {
+        let graph = |x| Work::graph(&device.stream().unwrap(), &[0, x]);
+        let (mut ones, mut twos) = (graph(1), graph(2));
+        std::mem::swap(ones.resources_mut(), twos.resources_mut());
+        ones.launch().unwrap();
+        ones.launch().unwrap();
+        assert_eq!((sum_of(&ones), sum_of(&twos)), (vec![0, 0], vec![0, 2]));
+        // The work is on memory of the other stream now, and so not captured.
+        twos.update(Work::record).unwrap();
+        assert_eq!(sum_of(&twos), [0, 3]);
+        twos.launch().unwrap();
+        assert_eq!(sum_of(&twos), [0, 3]);
+        // All of that memory outlives the graph that is asked for it.
+        drop(twos);
+        ones.launch().unwrap();
+        ones.stream().synchronize().unwrap();
+        assert_eq!(ones.into_resources().y.download().unwrap(), [7, 7]);
+    }
+}
+
 /// Whatever a test needs to try everything that a capture refuses.
 struct Everything {
     device: DeviceBuffer<u32>,
@@ -726,6 +750,33 @@ fn views_and_launches_take_turns() {
             reader.join().unwrap();
         });
         assert_eq!(lock(&output).host().unwrap(), [launched; LEN]);
+    }
+}
+
+/// Another thread launches the graph and drops it. What that has written the buffer's number of owners tells, and
+/// nothing else: a relaxed store orders nothing.
+#[test]
+fn the_host_sees_what_a_graph_has_written_that_is_gone() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let output = Arc::new(Mutex::new(PinnedBuffer::<u32>::zeros(&stream, 1, PinnedKind::Cached).unwrap()));
+        let resources = (stream.upload(&[9u32]).unwrap(), Arc::clone(&output));
+        let mut graph =
+            Graph::capture(&stream, resources, |(x, output)| lock(output).as_slice_mut().copy_from_slice(x.as_slice()))
+                .unwrap();
+        let output = lock(&output);
+        let is_gone = AtomicBool::new(false);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                graph.launch().unwrap();
+                drop(graph);
+                is_gone.store(true, Ordering::Relaxed);
+            });
+            while !is_gone.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            assert_eq!(output.host().unwrap(), [9]);
+        });
     }
 }
 

@@ -50,15 +50,6 @@ impl Kept {
         self.zeros.sort_unstable();
         self.zeros.dedup();
     }
-
-    /// Keeps what `other` does, too.
-    pub(super) fn extend(&mut self, other: Kept) {
-        self.memory.extend(other.memory);
-        self.host_visible.extend(other.host_visible);
-        self.modules.extend(other.modules);
-        self.zeros.extend(other.zeros);
-        self.tidy();
-    }
 }
 
 /// Whether this thread captures the work of `stream`.
@@ -147,16 +138,16 @@ impl<'a> Capture<'a> {
         Ok(Self { stream })
     }
 
-    /// Ends the capture: its graph, and what that uses.
+    /// Ends the capture.
     ///
     /// # Errors
     /// An error of the driver.
-    pub(super) fn end(self) -> Result<(Graph<'a>, Kept)> {
+    pub(super) fn end(self) -> Result<Graph<'a>> {
         let stream = self.stream;
         std::mem::forget(self);
-        let (graph, mut kept) = close(stream)?;
-        kept.tidy();
-        Ok((graph, kept))
+        let mut graph = close(stream)?;
+        graph.kept.tidy();
+        Ok(graph)
     }
 }
 
@@ -168,13 +159,13 @@ impl Drop for Capture<'_> {
 }
 
 /// Ends the capture of `stream`, whatever becomes of it.
-fn close(stream: &Stream) -> Result<(Graph<'_>, Kept)> {
+fn close(stream: &Stream) -> Result<Graph<'_>> {
     CAPTURED.set(null());
     let Some(Open { raw, kept }) = OPEN.take() else {
         return Err(Error::Capturing { what: "ending a capture twice", instead: "End it once" });
     };
     let raw = stream.backend().end_capture(raw)?;
-    Ok((Graph { stream, raw }, kept))
+    Ok(Graph { stream, raw, kept })
 }
 
 /// A captured graph, until it is made ready to launch.
@@ -182,6 +173,8 @@ fn close(stream: &Stream) -> Result<(Graph<'_>, Kept)> {
 pub(super) struct Graph<'a> {
     stream: &'a Stream,
     pub(super) raw: RawGraph,
+    // Dropped after the graph is destroyed.
+    pub(super) kept: Kept,
 }
 
 impl Drop for Graph<'_> {

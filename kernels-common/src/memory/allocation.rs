@@ -141,9 +141,8 @@ impl Drop for Allocation {
 /// graphs off for ever, which is safe.
 #[derive(Debug)]
 pub(super) struct HostView<'a> {
-    /// `None` if no graph used the memory when the view was opened. One that began to since then can only read it, and
-    /// only beside a view that reads as well: for anything else it would have needed the view's borrow.
-    counted: Option<&'a Allocation>,
+    /// `None` where there are no bytes.
+    allocation: Option<&'a Allocation>,
     /// Keeps other work off the stream, where the device needs that.
     _idle: Option<IdleStream>,
 }
@@ -151,18 +150,19 @@ pub(super) struct HostView<'a> {
 impl<'a> HostView<'a> {
     /// Waits for `stream`, which is the allocation's.
     pub(super) fn open(stream: &Stream, allocation: Option<&'a Arc<Allocation>>) -> Result<Self> {
-        let shared = allocation.filter(|allocation| Arc::strong_count(allocation) > 1);
-        let counted = shared.map(|allocation| {
-            allocation.views.fetch_add(1, Ordering::SeqCst);
+        let allocation = allocation.map(|allocation| &**allocation);
+        if let Some(Allocation { views, launches, .. }) = allocation {
+            // Also where no graph has the memory now: the last one may just have been launched and dropped by another
+            // thread, and to see here that this launch is over is to see what it has done.
+            views.fetch_add(1, Ordering::SeqCst);
             // A launch that is under way ends soon, and waits for nobody here.
-            while allocation.launches.load(Ordering::SeqCst) > 0 {
+            while launches.load(Ordering::SeqCst) > 0 {
                 thread::yield_now();
             }
-            &**allocation
-        });
-        let mut view = Self { counted, _idle: None };
+        }
+        let mut view = Self { allocation, _idle: None };
         // From here on no launch begins, and those before are waited for.
-        if allocation.is_some_and(|allocation| allocation.is_unified()) {
+        if allocation.is_some_and(Allocation::is_unified) {
             view._idle = Some(stream.host_view()?);
         } else {
             stream.synchronize()?;
@@ -173,7 +173,7 @@ impl<'a> HostView<'a> {
 
 impl Drop for HostView<'_> {
     fn drop(&mut self) {
-        if let Some(allocation) = self.counted {
+        if let Some(allocation) = self.allocation {
             allocation.views.fetch_sub(1, Ordering::SeqCst);
         }
     }

@@ -107,8 +107,8 @@ impl<T> DeviceBuffer<T> {
 
     /// Refuses memory that a graph uses; `what` is what cannot be done.
     #[cfg(feature = "cuda")]
-    pub(crate) fn check_not_in_graph(&self, what: &'static str) -> Result<()> {
-        let shared = self.allocation.as_ref().is_some_and(|allocation| Arc::strong_count(allocation) > 1);
-        if shared { Err(Error::InGraph { what }) } else { Ok(()) }
+    pub(crate) fn check_not_in_graph(&mut self, what: &'static str) -> Result<()> {
+        let alone = self.allocation.as_mut().is_none_or(|allocation| Arc::get_mut(allocation).is_some());
+        if alone { Ok(()) } else { Err(Error::InGraph { what }) }
     }
 }

@@ -46,7 +46,8 @@ impl<T: Pod> HostValue<T> {
     /// Waits for the stream and gives the value that was written last, or all bytes zero.
     ///
     /// # Errors
-    /// An error that the stream's work met; as [`slot`](Self::slot).
+    /// [`Capturing`](crate::error::Error::Capturing) while the stream's work is captured into a graph; an error that
+    /// the stream's work met; as [`slot`](Self::slot).
     pub fn wait(&mut self) -> Result<T> {
         Ok(self.buffer()?.host()?[0])
     }

@@ -47,7 +47,8 @@ macro_rules! buffer_methods {
             /// Waits for the stream and returns the elements.
             ///
             /// # Errors
-            /// An error that earlier work met.
+            /// [`Error::Capturing`](crate::error::Error::Capturing) while the stream's work is captured into a graph; an
+            /// error that earlier work met.
             pub fn download(&self) -> $crate::error::Result<Vec<T>> {
                 self.as_slice().download()
             }

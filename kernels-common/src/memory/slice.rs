@@ -304,6 +304,7 @@ impl<'a, T: Pod> SliceMut<'a, T> {
         // SAFETY: the range has that size and belongs to this stream.
         self.stream.submit(|backend, raw| unsafe { backend.fill_bytes(raw, self.address, 0, bytes) })
     }
+
     /// Says that the elements are zero before and after the work that is about to be queued. If that is captured into a
     /// graph, and a launch of it stops half way, the graph sets them to zero again.
     ///

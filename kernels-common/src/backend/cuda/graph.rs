@@ -1,16 +1,17 @@
 //! Stream capture and graphs.
 
+use std::collections::HashMap;
 use std::ffi::c_uint;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use cudarc::driver::sys::{CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
+use cudarc::driver::sys::{CUcontext, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
 
 use super::driver::Driver;
 use super::failure::GRAPH_UPDATE_FAILURE;
 use crate::error::{Error, Result};
 
-/// The captures that are open, and what has to wait for their end.
+/// The captures that are open in a context, and what has to wait for their end.
 ///
 /// While any stream of a context is being captured, nobody may wait for the whole context, as unloading a module does.
 #[derive(Debug, Default)]
@@ -30,6 +31,18 @@ struct Module(CUmodule);
 unsafe impl Send for Module {}
 
 impl Captures {
+    /// Those of `context`, which all devices share that were opened in it.
+    pub(super) fn of(context: CUcontext) -> Arc<Captures> {
+        static ALL: Mutex<Option<HashMap<usize, Weak<Captures>>>> = Mutex::new(None);
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let captures = all.get_or_insert_default().entry(context.addr()).or_default();
+        captures.upgrade().unwrap_or_else(|| {
+            let new = Arc::default();
+            *captures = Arc::downgrade(&new);
+            new
+        })
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

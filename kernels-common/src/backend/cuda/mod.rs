@@ -54,7 +54,7 @@ pub(crate) struct Cuda {
     /// `None` if the device has no memory pools.
     pool: Option<Pool>,
     managed_memory: bool,
-    captures: Captures,
+    captures: Arc<Captures>,
 }
 
 impl Cuda {
@@ -74,7 +74,7 @@ impl Cuda {
         let device = context.cu_device();
         let properties = properties::read(driver, device, ordinal)?;
         let managed_memory = properties::has_managed_memory(driver, device)?;
-        let captures = Captures::default();
+        let captures = Captures::of(context.cu_ctx());
         let mut cuda = Cuda { driver, context, properties, pool: None, managed_memory, captures };
         cuda.bind()?;
         if cuda.properties.memory_pools {
