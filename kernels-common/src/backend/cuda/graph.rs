@@ -1,11 +1,11 @@
 //! Stream capture and graphs.
 
 use std::collections::HashMap;
-use std::ffi::c_uint;
+use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use cudarc::driver::sys::{CUcontext, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
+use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream};
 
 use super::driver::Driver;
 use super::failure::GRAPH_UPDATE_FAILURE;
@@ -13,22 +13,47 @@ use crate::error::{Error, Result};
 
 /// The captures that are open in a context, and what has to wait for their end.
 ///
-/// While any stream of a context is being captured, nobody may wait for the whole context, as unloading a module does.
+/// While any stream of a context is being captured, nobody may wait for the whole context, as unloading a module does,
+/// and freeing memory may do.
 #[derive(Debug, Default)]
 pub(super) struct Captures(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     open: usize,
-    /// Modules to unload.
-    unload: Vec<Module>,
+    released: Vec<Resource>,
 }
 
+/// What the driver may wait for the whole context to take back.
 #[derive(Debug)]
-struct Module(CUmodule);
+pub(super) enum Resource {
+    Module(CUmodule),
+    /// Pinned memory.
+    Host(*mut c_void),
+    /// Memory that is not from a pool.
+    Device(CUdeviceptr),
+}
 
-// SAFETY: the handle is a name; the driver's functions may be called from any thread.
-unsafe impl Send for Module {}
+// SAFETY: handles and addresses are names; the driver's functions may be called from any thread.
+unsafe impl Send for Resource {}
+
+impl Resource {
+    /// Gives it back. Errors are ignored: after a fault nothing can be freed, and all goes with the process.
+    ///
+    /// # Safety
+    /// Nothing uses it any more. The context is current, and no stream of it is being captured.
+    unsafe fn release(self, driver: &Driver) {
+        // SAFETY: as the caller says.
+        let _ = unsafe {
+            match self {
+                // Whether the driver waits for kernels of the module is not documented, so this does.
+                Resource::Module(module) => driver.context_synchronize().and_then(|()| driver.module_unload(module)),
+                Resource::Host(memory) => driver.mem_free_host(memory),
+                Resource::Device(memory) => driver.mem_free(memory),
+            }
+        };
+    }
+}
 
 impl Captures {
     /// Those of `context`, which all devices share that were opened in it.
@@ -71,9 +96,9 @@ impl Captures {
         let ended = unsafe { driver.stream_end_capture(stream, &mut graph) };
         state.open = state.open.saturating_sub(1);
         if state.open == 0 {
-            for module in state.unload.drain(..) {
-                // SAFETY: whoever asked for it uses no kernel of the module any more.
-                unsafe { unload(driver, module.0) };
+            for resource in state.released.drain(..) {
+                // SAFETY: whoever released it uses it no more.
+                unsafe { resource.release(driver) };
             }
         }
         ended.map(|()| graph)
@@ -89,27 +114,19 @@ impl Captures {
         unsafe { if state.open > 0 { driver.stream_synchronize(stream) } else { driver.context_synchronize() } }
     }
 
-    /// Unloads a module, when nothing is being captured any more.
+    /// Gives back a resource, when nothing is being captured any more.
     ///
     /// # Safety
-    /// No kernel of the module is used afterwards. The context is current.
-    pub(super) unsafe fn unload(&self, driver: &Driver, module: CUmodule) {
+    /// Nothing uses it afterwards. The context is current.
+    pub(super) unsafe fn release(&self, driver: &Driver, resource: Resource) {
         let mut state = self.state();
         if state.open > 0 {
-            state.unload.push(Module(module));
+            state.released.push(resource);
         } else {
             // SAFETY: as the caller says.
-            unsafe { unload(driver, module) };
+            unsafe { resource.release(driver) };
         }
     }
-}
-
-/// # Safety
-/// No kernel of the module is used afterwards. The context is current, and no stream of it is being captured.
-unsafe fn unload(driver: &Driver, module: CUmodule) {
-    // Whether the driver waits for kernels of the module is not documented, so this does.
-    // SAFETY: no kernel of the module is running after the wait, nor launched any more.
-    let _ = unsafe { driver.context_synchronize().and_then(|()| driver.module_unload(module)) };
 }
 
 /// The driver's `CUgraphExecUpdateResultInfo`.

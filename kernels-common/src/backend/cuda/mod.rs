@@ -19,7 +19,7 @@ use cudarc::driver::{CudaContext, DriverError};
 use ptx_sim::Counters;
 
 use self::driver::{Driver, LaunchAttribute, LaunchExConfig, driver};
-use self::graph::Captures;
+use self::graph::{Captures, Resource};
 use self::pool::Pool;
 use super::{Backend, HostMemory, KernelLimits, RawEvent, RawExecutable, RawGraph, RawKernel, RawModule, RawStream};
 use crate::argument::Argument;
@@ -293,7 +293,7 @@ impl Backend for Cuda {
     unsafe fn free(&self, raw: RawStream, address: u64) {
         if let Ok(driver) = self.bind() {
             // SAFETY: the caller gives up the memory.
-            unsafe { pool::free(driver, self.pool.is_some(), stream(raw), address) }
+            unsafe { pool::free(driver, &self.captures, self.pool.is_some(), stream(raw), address) }
         }
     }
 
@@ -323,7 +323,7 @@ impl Backend for Cuda {
     unsafe fn free_pinned(&self, memory: HostMemory) {
         if let Ok(driver) = self.bind() {
             // SAFETY: the caller gives up the memory.
-            let _ = unsafe { driver.mem_free_host(memory.host.as_ptr().cast()) };
+            unsafe { self.captures.release(driver, Resource::Host(memory.host.as_ptr().cast())) };
         }
     }
 
@@ -351,7 +351,7 @@ impl Backend for Cuda {
     unsafe fn free_unified(&self, memory: HostMemory) {
         if let Ok(driver) = self.bind() {
             // SAFETY: the caller gives up the memory.
-            let _ = unsafe { driver.mem_free(memory.device) };
+            unsafe { self.captures.release(driver, Resource::Device(memory.device)) };
         }
     }
 
@@ -403,7 +403,7 @@ impl Backend for Cuda {
     unsafe fn unload(&self, raw: RawModule) {
         if let Ok(driver) = self.bind() {
             // SAFETY: the caller uses no kernel of the module any more.
-            unsafe { self.captures.unload(driver, module(raw)) };
+            unsafe { self.captures.release(driver, Resource::Module(module(raw))) };
         }
     }
 

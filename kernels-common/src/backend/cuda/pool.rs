@@ -7,6 +7,7 @@ use cudarc::driver::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
 
 use super::driver::Driver;
 use super::failure::{INVALID_VALUE, OUT_OF_MEMORY};
+use super::graph::{Captures, Resource};
 use crate::error::{Error, MemoryKind, Result};
 
 const RELEASE_THRESHOLD: c_uint = 4;
@@ -141,15 +142,20 @@ pub(super) fn allocate(
 /// fault nothing can be freed, and the memory goes with the process.
 ///
 /// # Safety
-/// The context is current, and nothing uses the memory afterwards but work that the stream waits for.
-pub(super) unsafe fn free(driver: &Driver, pooled: bool, stream: CUstream, address: u64) {
+/// The context is current and that of the captures, and nothing uses the memory afterwards but work that the stream
+/// waits for.
+pub(super) unsafe fn free(driver: &Driver, captures: &Captures, pooled: bool, stream: CUstream, address: u64) {
     // SAFETY: the caller gives up the memory.
     let freed = if pooled { unsafe { driver.mem_free_async(address, stream) } } else { Ok(()) };
     // Memory that came from elsewhere need not be from a pool.
     let foreign = matches!(freed, Err(Error::Driver { code: INVALID_VALUE, .. }));
     if !pooled || foreign {
         // SAFETY: as above; the wait makes it unused now.
-        let _ = unsafe { driver.stream_synchronize(stream).and_then(|()| driver.mem_free(address)) };
+        unsafe {
+            if driver.stream_synchronize(stream).is_ok() {
+                captures.release(driver, Resource::Device(address));
+            }
+        }
     }
 }
 
