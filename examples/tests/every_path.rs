@@ -72,7 +72,7 @@ const OFFSETS: [[usize; 2]; 3] = [[0, 0], [0, 1], [1, 3]];
 
 impl<T: Element, O: Operation<T>> Work<T, O> {
     fn new(stream: &Stream, values: [&[T]; 2], offsets: [usize; 2], results: usize) -> Result<Self> {
-        let upload = |values: &[T], offset: usize| {
+        let upload = |values: &[T], offset: usize| -> Result<DeviceBuffer<T>> {
             let mut buffer = stream.alloc_zeros(values.len() + offset)?;
             buffer.slice_mut(offset..)?.copy_from(values)?;
             Ok(buffer)
