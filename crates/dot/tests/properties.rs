@@ -131,8 +131,13 @@ fn check_graph<T: Element>(
                 value: HostValue::new(&stream),
             };
             let mut graph = Graph::capture(&stream, captured, Captured::record).unwrap();
-            for input in inputs {
+            for (index, input) in inputs.iter().enumerate() {
                 let (x, y): (Vec<T>, Vec<T>) = (input.0.generate(n), input.1.generate(n));
+                if index % 2 == 1 {
+                    // Other memory.
+                    graph.resources_mut().x = stream.alloc_uninit(offsets.0 + n).unwrap();
+                    graph.update(Captured::record).unwrap();
+                }
                 let captured = graph.resources_mut();
                 captured.x.slice_mut(offsets.0..).unwrap().copy_from(&x).unwrap();
                 captured.y.slice_mut(offsets.1..).unwrap().copy_from(&y).unwrap();

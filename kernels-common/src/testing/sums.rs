@@ -451,8 +451,9 @@ impl<T: Element> Captured<T> {
     }
 }
 
-/// Two calls in a graph, launched for one input after another, and then an object's own calls: the bits of a call where
-/// a member is reproducible, else a sum within its bound.
+/// Two calls in a graph, launched for one input after another, of which every other one lies in memory that the graph is
+/// updated for, and then an object's own calls: the bits of a call where a member is reproducible, else a sum within its
+/// bound.
 ///
 /// # Errors
 /// The failed case, for proptest.
@@ -470,8 +471,12 @@ pub fn a_graph_gives_what_calls_give<F: Family>(
                     made => made.unwrap(),
                 };
                 let mut graph = Captured::new(sum, n, offset).unwrap().graph().unwrap();
-                for input in inputs {
+                for (index, input) in inputs.iter().enumerate() {
                     let values: Vec<T> = input.generate(n);
+                    if index % 2 == 1 {
+                        graph.resources_mut().input = stream.alloc_uninit(offset + n).unwrap();
+                        graph.update(Captured::record).unwrap();
+                    }
                     let buffer = &mut graph.resources_mut().input;
                     buffer.slice_mut(offset..).unwrap().copy_from(&values).unwrap();
                     graph.launch().unwrap();

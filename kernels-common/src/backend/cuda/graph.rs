@@ -1,6 +1,6 @@
 //! Stream capture and graphs.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -58,9 +58,9 @@ impl Resource {
 impl Captures {
     /// Those of `context`, which all devices share that were opened in it.
     pub(super) fn of(context: CUcontext) -> Arc<Captures> {
-        static ALL: Mutex<Option<HashMap<usize, Weak<Captures>>>> = Mutex::new(None);
+        static ALL: Mutex<BTreeMap<usize, Weak<Captures>>> = Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let captures = all.get_or_insert_default().entry(context.addr()).or_default();
+        let captures = all.entry(context.addr()).or_default();
         captures.upgrade().unwrap_or_else(|| {
             let new = Arc::default();
             *captures = Arc::downgrade(&new);
