@@ -98,7 +98,7 @@ impl<T: Element> SingleLaunch<T> {
     /// Blocks that one multiprocessor holds at once: as many as the kernels' registers allow.
     const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
     /// The bytes of a slice up to which launches overlap. On an H200 the kernel that copies in bulk gains 7.4 % from it
-    /// for 64 MiB of `f32`, 4.0 % for 128 MiB and 1.0 % for 256 MiB, and loses 0.5 to 1.3 % from 512 MiB to 2 GiB
+    /// for 64 MiB of `f32`, 4.0 % for 128 MiB and 1.0 % for 256 MiB, and loses 0.3 to 1.3 % from 512 MiB to 2 GiB
     /// (`docs/single-pass.md`). The others have more blocks than multiprocessors long before.
     const OVERLAPPING_TO: u64 = 256 << 20;
     /// The last block reads partial results in runs of so many, also past the last one.
