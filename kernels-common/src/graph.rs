@@ -111,7 +111,8 @@ impl<R: 'static> Graph<R> {
     /// Error>(())`. If it fails, `resources` are dropped, and the stream is as it was before; so too if it panics.
     ///
     /// # Errors
-    /// The error of `record`; [`Error::Capturing`] within another capture; an error of the driver.
+    /// The error of `record`; [`Error::Capturing`] within another capture, and if all work was for other streams; an error
+    /// of the driver.
     pub fn capture<E: From<Error>>(
         stream: &Stream,
         mut resources: R,
@@ -131,7 +132,8 @@ impl<R: 'static> Graph<R> {
     /// cannot be launched until another update succeeds ([`Error::GraphUpdate`]).
     ///
     /// # Errors
-    /// The error of `record`; [`Error::Capturing`] within another capture; an error of the driver.
+    /// The error of `record`; [`Error::Capturing`] within another capture, and if all work was for other streams; an error
+    /// of the driver.
     pub fn update<E: From<Error>>(&mut self, record: impl FnOnce(&mut R) -> Result<(), E> + 'static) -> Result<(), E> {
         let stream = self.executable.stream.clone();
         let capture = Capture::begin(&stream)?;

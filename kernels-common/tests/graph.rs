@@ -373,6 +373,18 @@ fn order_of_drops() {
 
 /// Each graph goes on with what it captured, whichever resources it has by then, and stays on its stream.
 #[test]
+fn a_graph_on_the_wrong_stream_is_refused() {
+    for device in devices() {
+        let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+        let captured = Graph::capture(&stream, Work::new(&other, &[0, 1]), Work::record);
+        let error = captured.unwrap_err();
+        assert!(matches!(error, Error::Capturing { .. }) && error.to_string().contains("other streams"), "{error}");
+        // Nothing at all is a graph.
+        Graph::capture(&stream, (), |()| Ok::<_, Error>(())).unwrap().launch().unwrap();
+    }
+}
+
+#[test]
 fn graphs_of_two_streams_whose_resources_are_swapped() {
     for device in devices() {
         let graph = |x| Work::graph(&device.stream().unwrap(), &[0, x]);
@@ -381,10 +393,8 @@ fn graphs_of_two_streams_whose_resources_are_swapped() {
         ones.launch().unwrap();
         ones.launch().unwrap();
         assert_eq!((sum_of(&ones), sum_of(&twos)), (vec![0, 0], vec![0, 2]));
-        // The work is on memory of the other stream now, and so not captured.
-        twos.update(Work::record).unwrap();
-        assert_eq!(sum_of(&twos), [0, 3]);
-        twos.launch().unwrap();
+        // The work is on memory of the other stream now: it was done, and not captured.
+        assert!(matches!(twos.update(Work::record), Err(Error::Capturing { .. })));
         assert_eq!(sum_of(&twos), [0, 3]);
         // All of that memory outlives the graph that is asked for it.
         drop(twos);

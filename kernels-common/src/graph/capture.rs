@@ -25,6 +25,8 @@ thread_local! {
 struct Open {
     raw: RawStream,
     kept: Kept,
+    /// The thread has given work to another stream.
+    elsewhere: bool,
 }
 
 /// What the work of a graph uses.
@@ -39,6 +41,11 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// Whether no work was captured: all work uses memory or a kernel.
+    fn is_empty(&self) -> bool {
+        self.memory.is_empty() && self.modules.is_empty()
+    }
+
     /// Each thing once.
     fn tidy(&mut self) {
         for memory in [&mut self.memory, &mut self.host_visible] {
@@ -58,10 +65,20 @@ pub(crate) fn is_open(stream: &Stream) -> bool {
     CAPTURED.get() == stream.identity()
 }
 
-/// Where this thread's work for `stream` goes if it is captured.
+/// Where this thread's work for `stream`, which there is some of, goes if it is captured.
 #[inline]
 pub(crate) fn stream(stream: &Stream) -> Option<RawStream> {
-    if is_open(stream) { OPEN.with_borrow(|open| open.as_ref().map(|open| open.raw)) } else { None }
+    if CAPTURED.get().is_null() { None } else { of_open(is_open(stream)) }
+}
+
+/// Where work goes while there is a capture, which it is `captured` by or not.
+#[cold]
+fn of_open(captured: bool) -> Option<RawStream> {
+    OPEN.with_borrow_mut(|open| {
+        let open = open.as_mut()?;
+        open.elsewhere |= !captured;
+        captured.then_some(open.raw)
+    })
 }
 
 /// Has the graph keep memory of `stream`, whose work is captured: all of an allocation, or memory of somebody else.
@@ -133,7 +150,7 @@ impl<'a> Capture<'a> {
             });
         }
         let raw = stream.backend().begin_capture()?;
-        OPEN.set(Some(Open { raw, kept: Kept::default() }));
+        OPEN.set(Some(Open { raw, kept: Kept::default(), elsewhere: false }));
         CAPTURED.set(stream.identity());
         Ok(Self { stream })
     }
@@ -141,11 +158,18 @@ impl<'a> Capture<'a> {
     /// Ends the capture.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// [`Error::Capturing`] if there was work for other streams alone; an error of the driver.
     pub(super) fn end(self) -> Result<Graph<'a>> {
         let stream = self.stream;
         std::mem::forget(self);
         let mut graph = close(stream)?;
+        if graph.elsewhere && graph.kept.is_empty() {
+            return Err(Error::Capturing {
+                what: "work for other streams",
+                instead: "That was all there was, and it is done. Capture on the stream that the objects and buffers \
+                          were made for, which their `stream` tells",
+            });
+        }
         graph.kept.tidy();
         Ok(graph)
     }
@@ -161,11 +185,11 @@ impl Drop for Capture<'_> {
 /// Ends the capture of `stream`, whatever becomes of it.
 fn close(stream: &Stream) -> Result<Graph<'_>> {
     CAPTURED.set(null());
-    let Some(Open { raw, kept }) = OPEN.take() else {
+    let Some(Open { raw, kept, elsewhere }) = OPEN.take() else {
         return Err(Error::Capturing { what: "ending a capture twice", instead: "End it once" });
     };
     let raw = stream.backend().end_capture(raw)?;
-    Ok(Graph { stream, raw, kept })
+    Ok(Graph { stream, raw, kept, elsewhere })
 }
 
 /// A captured graph, until it is made ready to launch.
@@ -175,6 +199,7 @@ pub(super) struct Graph<'a> {
     pub(super) raw: RawGraph,
     // Dropped after the graph is destroyed.
     pub(super) kept: Kept,
+    elsewhere: bool,
 }
 
 impl Drop for Graph<'_> {
