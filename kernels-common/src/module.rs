@@ -190,6 +190,21 @@ impl Kernel {
         Ok(self.blocks_per_multiprocessor(threads, shared_bytes)?.saturating_mul(multiprocessors))
     }
 
+    /// Asks that a multiprocessor has shared memory for so many blocks of the kernel, which use no dynamic shared memory,
+    /// and uses the rest as first-level cache. Then no more of them are resident at once than fit what it has.
+    ///
+    /// This is a hint: the device has few sizes to choose from, and takes the next larger one. No result depends on it.
+    /// The simulator ignores it.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn prefer_resident(&self, blocks: u32) -> Result<()> {
+        let kernel = self.loaded();
+        let largest = self.stream.device().properties().shared_per_block_optin;
+        let block = largest.saturating_sub(kernel.limits.dynamic_shared);
+        self.stream.backend().prefer_shared(kernel.raw, shared_percent(blocks, block, largest))
+    }
+
     /// Queues a launch and returns. A grid without blocks queues nothing.
     ///
     /// The arguments are checked against the kernel's parameters, and the shape against the limits of kernel and
@@ -275,6 +290,14 @@ impl Kernel {
     }
 }
 
+/// The share of a multiprocessor's shared memory that `blocks` blocks of `block` bytes each take, where the largest block
+/// has `largest` bytes. The device adds a KiB to each block.
+fn shared_percent(blocks: u32, block: u32, largest: u32) -> u32 {
+    const ADDED: u64 = 1 << 10;
+    let taken = u64::from(blocks).saturating_mul(u64::from(block) + ADDED);
+    taken.saturating_mul(100).div_ceil(u64::from(largest) + ADDED).min(100) as u32
+}
+
 /// What the type of a parameter says about its values.
 enum Declared {
     Float,
@@ -338,4 +361,23 @@ fn describe(params: &[Param]) -> String {
         format!("{:?}{pointer}", param.ty).to_lowercase()
     };
     params.iter().map(describe).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shared_percent;
+
+    #[test]
+    fn shared_memory_is_asked_for_in_percent() {
+        const KIB: u32 = 1 << 10;
+        // Three blocks of 16 KiB: 51 of 228, of 164, of 100 and of 64 KiB.
+        for (largest, percent) in [(227, 23), (163, 32), (99, 51), (63, 80)] {
+            assert_eq!(shared_percent(3, 16 * KIB, largest * KIB), percent);
+        }
+        assert_eq!(shared_percent(0, 16 * KIB, 227 * KIB), 0);
+        assert_eq!(shared_percent(100, 16 * KIB, 227 * KIB), 100);
+        assert_eq!(shared_percent(u32::MAX, u32::MAX, 0), 100);
+        // A device adds to blocks that have none, too.
+        assert_eq!(shared_percent(1, 0, 99 * KIB), 1);
+    }
 }

@@ -75,9 +75,9 @@ impl Variant {
     /// device code.
     const fn tile(self, size: usize) -> Option<Tile> {
         let (rows, columns, block) = match (self, size) {
-            (Variant::Packets, 1) => (128, 128, [64, 1, 1]),
-            (Variant::Packets, 2) => (128, 64, [128, 1, 1]),
-            (Variant::Packets, 4) => (128, 64, [256, 1, 1]),
+            (Variant::Packets, 1) => (128, 256, [128, 1, 1]),
+            (Variant::Packets, 2) => (128, 128, [256, 1, 1]),
+            (Variant::Packets, 4) => (64, 64, [256, 1, 1]),
             (Variant::Packets, 8) => (64, 32, [256, 1, 1]),
             (Variant::Packets, 16) => (32, 32, [256, 1, 1]),
             (_, 1 | 2 | 4 | 8 | 16) => (32, 32, [32, 8, 1]),
@@ -123,6 +123,11 @@ impl Tile {
     }
 }
 
+/// How many blocks of [`Variant::Packets`] a multiprocessor should have at once: enough bytes under way to cover the
+/// memory's latency. With more, each row of the output is written here and there, and memory gets slower, see
+/// `docs/performance.md`.
+const RESIDENT: u32 = 3;
+
 /// Bytes that one thread loads or stores at once.
 const PACKET: u64 = 16;
 /// Bytes that memory is written in.
@@ -167,6 +172,9 @@ impl<T: Pod> Transpose<T> {
             return Err(Error::ElementSize { size, supported: "1, 2, 4, 8 and 16 bytes" });
         };
         let [kernel] = module::load(stream, PTX, [&format!("{}_{size}", variant.name())])?;
+        if variant == Variant::Packets {
+            kernel.prefer_resident(RESIDENT)?;
+        }
         Ok(Self { variant, tile, kernel, shifted: OnceLock::new(), element: PhantomData })
     }
 

@@ -166,20 +166,21 @@ __device__ inline T take(const Words& w, u32 lane) {
 // q ^ (c / L % 8). A quarter that writes squares side by side has eight neighbouring c / L and one q; a quarter that
 // reads has one c and eight neighbouring q.
 
-// A tile: rows and columns, both at least eight packets long. THREADS: at least 64 bytes a thread under way.
+// A tile: rows and columns, both at least eight packets long. Rows of 256 bytes and more on both sides, but for single
+// bytes, whose tile would not fit: memory does not like shorter ones. THREADS: 64 to 256 bytes a thread under way.
 template <u32 SIZE>
 struct Shape;
 template <>
 struct Shape<1> {
-    static constexpr u32 ROWS = 128, COLUMNS = 128, THREADS = 64;
+    static constexpr u32 ROWS = 128, COLUMNS = 256, THREADS = 128;
 };
 template <>
 struct Shape<2> {
-    static constexpr u32 ROWS = 128, COLUMNS = 64, THREADS = 128;
+    static constexpr u32 ROWS = 128, COLUMNS = 128, THREADS = 256;
 };
 template <>
 struct Shape<4> {
-    static constexpr u32 ROWS = 128, COLUMNS = 64, THREADS = 256;
+    static constexpr u32 ROWS = 64, COLUMNS = 64, THREADS = 256;
 };
 template <>
 struct Shape<8> {
@@ -215,22 +216,18 @@ __device__ inline Words column_of(const Words (&rows)[16 / SIZE], u32 c) {
     return column;
 }
 
-template <class T>
-__device__ inline void packets(MATRICES) {
+// Moves a tile. WHOLE: it is inside of the matrix, and no packet of it has to be taken apart.
+template <class T, bool WHOLE>
+__device__ inline void packets_of_tile(uint4* shared, const T* in, u64 in_pitch, T* out, u64 out_pitch, u32 rows,
+                                       u32 columns) {
     using S = Shape<sizeof(T)>;
     constexpr u32 L = LANES<T>;
     constexpr u32 ACROSS = S::COLUMNS / L;  // packets of a row of the input's tile
     constexpr u32 DOWN = S::ROWS / L;       // packets of a row of the output's tile
     constexpr u32 SQUARES = ACROSS * DOWN / S::THREADS;
     static_assert(ACROSS % 8 == 0 && DOWN % 8 == 0 && SQUARES * S::THREADS == ACROSS * DOWN, "see above");
-    __shared__ uint4 shared[S::COLUMNS * DOWN];
     auto place = [](u32 c, u32 q) { return c * DOWN + (q ^ c / L % 8); };
-
-    Corner corner = corner_downwards<S>(rows);
-    in += corner.row * in_pitch + corner.column;
-    out += corner.column * out_pitch + corner.row;
-    u32 rows_here = static_cast<u32>(min(rows - corner.row, u64{S::ROWS}));
-    u32 columns_here = static_cast<u32>(min(columns - corner.column, u64{S::COLUMNS}));
+    auto has = [=](u32 row, u32 column) { return WHOLE || (row < rows && column < columns); };
 
     // All loads come before the first use. Rows past the end are replaced by the last one, which is there to load, and
     // are not written to the output. Nobody needs the input or the output again soon: both pass through the caches.
@@ -239,16 +236,16 @@ __device__ inline void packets(MATRICES) {
     for (u32 s = 0; s < SQUARES; ++s) {
         u32 index = threadIdx.x + s * S::THREADS;
         u32 column = index % ACROSS * L, row = index / ACROSS * L;
-        if (row < rows_here && column < columns_here) {
+        if (has(row, column)) {
 #pragma unroll
             for (u32 i = 0; i < L; ++i) {
-                const T* from = in + min(row + i, rows_here - 1) * in_pitch + column;
-                if (column + L <= columns_here) {
+                const T* from = in + (WHOLE ? row + i : min(row + i, rows - 1)) * in_pitch + column;
+                if (WHOLE || column + L <= columns) {
                     square[s][i] = words(__ldcs(reinterpret_cast<const uint4*>(from)));
                 } else {
 #pragma unroll
                     for (u32 lane = 0; lane < L; ++lane) {
-                        if (column + lane < columns_here) {
+                        if (column + lane < columns) {
                             put(square[s][i], lane, from[lane]);
                         }
                     }
@@ -260,7 +257,7 @@ __device__ inline void packets(MATRICES) {
     for (u32 s = 0; s < SQUARES; ++s) {
         u32 index = threadIdx.x + s * S::THREADS;
         u32 column = index % ACROSS * L, q = index / ACROSS;
-        if (q * L < rows_here && column < columns_here) {
+        if (has(q * L, column)) {
 #pragma unroll
             for (u32 i = 0; i < L; ++i) {
                 shared[place(column + i, q)] = vector(column_of<sizeof(T)>(square[s], i));
@@ -274,18 +271,34 @@ __device__ inline void packets(MATRICES) {
     for (u32 k = 0; k < SQUARES * L; ++k) {
         u32 index = threadIdx.x + k * S::THREADS;
         u32 q = index % DOWN, column = index / DOWN, row = q * L;
-        if (row < rows_here && column < columns_here) {
+        if (has(row, column)) {
             T* to = out + column * out_pitch + row;
             u32 from = place(column, q);
-            if (row + L <= rows_here) {
+            if (WHOLE || row + L <= rows) {
                 __stcs(reinterpret_cast<uint4*>(to), shared[from]);
             } else {
 #pragma unroll 1
-                for (u32 lane = 0; row + lane < rows_here; ++lane) {
+                for (u32 lane = 0; row + lane < rows; ++lane) {
                     to[lane] = elements[from * L + lane];
                 }
             }
         }
+    }
+}
+
+template <class T>
+__device__ inline void packets(MATRICES) {
+    using S = Shape<sizeof(T)>;
+    __shared__ uint4 shared[S::COLUMNS * S::ROWS / LANES<T>];
+    Corner corner = corner_downwards<S>(rows);
+    in += corner.row * in_pitch + corner.column;
+    out += corner.column * out_pitch + corner.row;
+    u32 rows_here = static_cast<u32>(min(rows - corner.row, u64{S::ROWS}));
+    u32 columns_here = static_cast<u32>(min(columns - corner.column, u64{S::COLUMNS}));
+    if (rows_here == S::ROWS && columns_here == S::COLUMNS) {
+        packets_of_tile<T, true>(shared, in, in_pitch, out, out_pitch, rows_here, columns_here);
+    } else {
+        packets_of_tile<T, false>(shared, in, in_pitch, out, out_pitch, rows_here, columns_here);
     }
 }
 

@@ -257,9 +257,9 @@ fn edges_of_tiles_of_packets() {
         }
     }
     for device in devices() {
-        check_edges::<u8>(device, [128, 240], [128, 128]);
-        check_edges::<u16>(device, [128, 120], [128, 64]);
-        check_edges::<u32>(device, [64, 124], [128, 64]);
+        check_edges::<u8>(device, [128, 240], [128, 256]);
+        check_edges::<u16>(device, [128, 120], [128, 128]);
+        check_edges::<u32>(device, [64, 124], [64, 64]);
         check_edges::<u64>(device, [64, 62], [64, 32]);
         check_edges::<u128>(device, [32, 32], [32, 32]);
     }
@@ -393,7 +393,7 @@ fn plans_past_32_bits() {
     let stream = Device::open("sim").unwrap().stream().unwrap();
     for variant in Variant::ALL {
         let transpose = Transpose::<f32>::with_variant(&stream, variant).unwrap();
-        let (tile_rows, tile_columns) = if variant == Variant::Packets { (128, 64) } else { (32, 32u64) };
+        let (tile_rows, tile_columns) = if variant == Variant::Packets { (64, 64) } else { (32, 32u64) };
         for (rows, columns) in
             [(1 << 16, 1 << 17), ((1 << 33) + 5, 3), (3, (1 << 34) + 1), ((1 << 17) + 1, (1 << 18) - 1)]
         {

@@ -164,6 +164,8 @@ pub(crate) trait Backend: Any + Debug + Send + Sync {
     fn kernel(&self, module: RawModule, name: &str) -> Result<(RawKernel, KernelLimits)>;
     /// Blocks of that many threads that fit on one multiprocessor at once.
     fn blocks_per_multiprocessor(&self, kernel: RawKernel, threads: u32, dynamic_shared: u32) -> Result<u32>;
+    /// Which share of the memory that is either first-level cache or shared memory should be the latter, in percent.
+    fn prefer_shared(&self, kernel: RawKernel, percent: u32) -> Result<()>;
     /// # Safety
     /// `arguments` fit the kernel's parameters, the configuration keeps its limits, and the kernel touches only memory
     /// that is there for it until the launch is done.

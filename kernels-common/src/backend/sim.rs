@@ -400,6 +400,10 @@ impl Backend for Sim {
             .map_or(0, |(_, kernel)| kernel.occupancy(&self.config, threads, dynamic_shared)))
     }
 
+    fn prefer_shared(&self, _: RawKernel, _: u32) -> Result<()> {
+        Ok(())
+    }
+
     unsafe fn launch(
         &self,
         stream: RawStream,

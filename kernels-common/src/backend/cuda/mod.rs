@@ -420,6 +420,13 @@ impl Backend for Cuda {
         Ok(u32::try_from(blocks).unwrap_or(0))
     }
 
+    fn prefer_shared(&self, kernel: RawKernel, percent: u32) -> Result<()> {
+        const PREFERRED_SHARED: c_uint = 9;
+        let percent = c_int::try_from(percent.min(100)).unwrap_or(100);
+        // SAFETY: the kernel is alive.
+        unsafe { self.bind()?.function_set_attribute(function(kernel), PREFERRED_SHARED, percent) }
+    }
+
     unsafe fn launch(
         &self,
         raw: RawStream,

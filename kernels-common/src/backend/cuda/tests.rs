@@ -153,6 +153,11 @@ fn all_shared_memory_is_open_to_a_launch() {
     assert_eq!(limits.dynamic_shared, cuda.properties().shared_per_block_optin);
     assert_eq!(cuda.blocks_per_multiprocessor(kernel, 128, limits.dynamic_shared).unwrap(), 1);
     assert!(cuda.blocks_per_multiprocessor(kernel, 128, 0).unwrap() > 1);
+    for percent in [0, 23, 100, u32::MAX] {
+        cuda.prefer_shared(kernel, percent).unwrap();
+    }
+    // It stays a hint.
+    assert_eq!(cuda.blocks_per_multiprocessor(kernel, 128, limits.dynamic_shared).unwrap(), 1);
     // SAFETY: the kernel is used no more.
     unsafe { cuda.unload(module) };
 }
