@@ -3,7 +3,7 @@
 
     python3 scripts/record-counters.py FOLDER DATE
 
-FOLDER is what profile-counters.sh wrote, DATE the day (2026-11-30). Writes
+FOLDER is what profile-counters.sh wrote, DATE the day (2026-11-30). Of the stages that it has, writes
 
     kernels-common/ptx-sim/tests/profile/accesses.csv   wavefronts or sectors of each pattern, by kind of access
     kernels-common/ptx-sim/tests/profile/launches.csv   the hardware's totals of launches of sixteen patterns
@@ -115,23 +115,28 @@ def main():
     about = (folder / "ncu.txt").read_text(encoding="utf-8")
     version = re.search(r"^Version ([0-9.]+)", about, re.MULTILINE).group(1)
     gpu, driver, _ = about.strip().splitlines()[-1].split(", ")
+    stages = [stage for stage in ("accesses", "kernels") if (folder / f"{stage}.csv").exists()]
+    if not stages:
+        sys.exit(f"record-counters.py: {folder} has neither accesses.csv nor kernels.csv: see profile-counters.sh")
     head = [
         f"{gpu}, driver {driver}, Nsight Compute {version}, {date}:",
-        "bash gpu-bundle/profile-counters.sh gpu-bundle/examples/bench FOLDER metrics accesses kernels",
+        f"bash gpu-bundle/profile-counters.sh gpu-bundle/examples/bench FOLDER metrics {' '.join(stages)}",
         f"python3 scripts/record-counters.py FOLDER {date}",
     ]
-    tests = root / "kernels-common/ptx-sim/tests/profile"
-    by_kind = [
-        f"Of each instruction: {SHARED_EACH} for shared memory,",
-        f"{GLOBAL_EACH} and {LOCAL_EACH} for the others.",
-    ]
-    write(tests / "accesses.csv", head + by_kind, *accesses(rows(folder / "accesses.instructions.csv")))
-    names = [*GLOBAL, *LOCAL, *SHARED]
-    totals = rows(folder / "accesses.csv")
-    table = ([row["subject"], *(row[name] for name in names)] for row in totals)
-    write(tests / "launches.csv", head, ["subject", *names], table)
-    record = root / "examples/bench/src/counters/kernels.csv"
-    write(record, head, *kernels(rows(folder / "kernels.csv"), rows(folder / "kernels.instructions.csv")))
+    if "accesses" in stages:
+        tests = root / "kernels-common/ptx-sim/tests/profile"
+        by_kind = [
+            f"Of each instruction: {SHARED_EACH} for shared memory,",
+            f"{GLOBAL_EACH} and {LOCAL_EACH} for the others.",
+        ]
+        write(tests / "accesses.csv", head + by_kind, *accesses(rows(folder / "accesses.instructions.csv")))
+        names = [*GLOBAL, *LOCAL, *SHARED]
+        totals = rows(folder / "accesses.csv")
+        table = ([row["subject"], *(row[name] for name in names)] for row in totals)
+        write(tests / "launches.csv", head, ["subject", *names], table)
+    if "kernels" in stages:
+        record = root / "examples/bench/src/counters/kernels.csv"
+        write(record, head, *kernels(rows(folder / "kernels.csv"), rows(folder / "kernels.instructions.csv")))
 
 
 main()

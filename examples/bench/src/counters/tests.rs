@@ -123,13 +123,13 @@ fn shared_wavefronts_equal_those_of_the_instructions() {
     }
 }
 
-/// The hardware's totals count arbitration too: never less, and up to 5 % more, or 128 where there are few. Kernels that
+/// The hardware's totals count arbitration too: never less, and up to 7 % more, or 128 where there are few. Kernels that
 /// use `redux` come to 20 %.
 #[test]
 fn shared_wavefronts_are_within_the_arbitration_of_the_totals() {
     for (subject, ours, row) in subjects() {
         let [ours, _, hardware] = wavefronts(&ours, row);
-        let percent = if subject.starts_with("sum/shuffle-reduce/redux/") { 20 } else { 5 };
+        let percent = if subject.starts_with("sum/shuffle-reduce/redux/") { 20 } else { 7 };
         assert!(hardware >= ours, "{subject}: {ours}, {hardware} on the hardware");
         let most = ours + (ours * percent / 100).max(128);
         assert!(hardware <= most, "{subject}: {ours}, {hardware} on the hardware");

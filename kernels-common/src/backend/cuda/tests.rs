@@ -105,21 +105,28 @@ fn a_rejected_module_says_why() {
 fn freed_memory_of_either_kind() {
     let Some(cuda) = gpu() else { return };
     let stream = cuda.create_stream().unwrap();
-    let before = cuda.memory_info().unwrap().0;
     let bytes = 1 << 30;
-    let ours = cuda.allocate(stream, bytes).unwrap();
-    assert_eq!(ours % 256, 0);
-    // As a program may hand to `DeviceBuffer::from_raw`: memory that is not from a pool.
-    let mut foreign = 0;
-    // SAFETY: the argument can be written to; both allocations are given up unused.
-    unsafe {
-        cuda.bind().unwrap().mem_alloc(&mut foreign, size(bytes)).unwrap();
-        assert!(cuda.memory_info().unwrap().0 + 2 * bytes <= before + (64 << 20));
-        cuda.free(stream, ours);
-        cuda.free(stream, foreign);
-    }
-    cuda.synchronize(stream).unwrap();
-    assert!(cuda.memory_info().unwrap().0 + (64 << 20) >= before);
+    let free = || cuda.memory_info().unwrap().0;
+    // Whether the device's free memory went down by what was allocated, and up again.
+    let is_seen = || {
+        let before = free();
+        let ours = cuda.allocate(stream, bytes).unwrap();
+        assert_eq!(ours % 256, 0);
+        // As a program may hand to `DeviceBuffer::from_raw`: memory that is not from a pool.
+        let mut foreign = 0;
+        // SAFETY: the argument can be written to; both allocations are given up unused.
+        let between = unsafe {
+            cuda.bind().unwrap().mem_alloc(&mut foreign, size(bytes)).unwrap();
+            let between = free();
+            cuda.free(stream, ours);
+            cuda.free(stream, foreign);
+            between
+        };
+        cuda.synchronize(stream).unwrap();
+        between + 2 * bytes <= before + (64 << 20) && free() + (64 << 20) >= before
+    };
+    // Other programs may allocate and free memory meanwhile: it is enough to see it once.
+    assert!((0..20).any(|_| is_seen()));
     // SAFETY: the stream is used no more.
     unsafe { cuda.destroy_stream(stream) };
 }
