@@ -5,7 +5,7 @@
 #   bash scripts/bundle.sh            here
 #   bash gpu-bundle/run-tests.sh      there (see its head for options)
 #
-# What scripts/peers.sh has built goes along, for `bench` to compare with.
+# What scripts/peers.sh and scripts/rust-peers.sh have built goes along, for `bench` to compare with.
 #
 # Left out: kernels-build, ptx-sim and ptx-sim-cli, which have nothing to do with a GPU, test targets named
 # compile_fail*, which call Cargo, and faults_page, which reads the sources.
@@ -54,11 +54,14 @@ if command -v strip >/dev/null; then
 fi
 cp scripts/run-bundle.sh "$bundle/run-tests.sh"
 cp scripts/compare-bits.sh scripts/profile-counters.sh "$bundle/"
-peers=${CARGO_TARGET_DIR:-target}/peers/librungs_peers.so
-if [ -e "$peers" ]; then
-    mkdir "$bundle/peers"
-    cp "$peers" examples/bench/peers/torch_peers.py "$bundle/peers/"
-fi
+mkdir "$bundle/peers"
+cp examples/bench/peers/torch_peers.py "$bundle/peers/"
+for peer in librungs_peers.so rust-peers include; do
+    built=${CARGO_TARGET_DIR:-target}/peers/$peer
+    if [ -e "$built" ]; then
+        cp -R "$built" "$bundle/peers/"
+    fi
+done
 
 size=$(du -sm "$bundle" | cut -f1)
 binaries=$(wc -l <"$bundle/tests.txt")

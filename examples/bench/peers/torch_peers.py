@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times PyTorch's operations where `bench` times these crates', and writes JSON that `bench --torch FILE` reads.
+"""Times PyTorch's operations where `bench` times these crates', and writes JSON that `bench --times FILE` reads.
 
     python3 torch_peers.py sum dot --sizes '2^10..2^30' --types f32,f64 --output torch.json
 

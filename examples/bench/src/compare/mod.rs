@@ -17,7 +17,7 @@ mod rounds;
 mod scalar;
 mod size;
 mod subject;
-mod torch;
+mod times;
 mod transpose;
 mod vecadd;
 
@@ -43,7 +43,7 @@ use results::Series;
 use rounds::Plan;
 use size::{Size, Sizes};
 use subject::{Absent, Subject};
-use torch::Measurements;
+use times::Measurements;
 
 /// Options of a comparison.
 #[derive(Args, Clone, Debug)]
@@ -80,9 +80,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDERS", value_delimiter = ',')]
     peers: Vec<PathBuf>,
 
-    /// Also compare with what `torch_peers.py` wrote to this file
+    /// Also compare with the times in this file, which `torch_peers.py` or `rust-peers` wrote; can be repeated
     #[arg(long, value_name = "FILE")]
-    torch: Option<PathBuf>,
+    times: Vec<PathBuf>,
 
     /// Seed of the inputs
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
@@ -203,7 +203,7 @@ pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> R
     let sizes = operation.sizes(options)?;
     operation.offsets(options)?;
     // What can fail for another reason than the device does so before the device has worked.
-    let torch = options.torch.as_deref().map(Measurements::read).transpose()?;
+    let times: Vec<Measurements> = options.times.iter().map(|path| Measurements::read(path)).collect::<Result<_>>()?;
     if let Some(path) = &options.csv {
         check_writable(path)?;
     }
@@ -214,7 +214,7 @@ pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> R
     }
     let stream = device.stream()?;
     let peers = Peers::load(&options.peers, &stream)?;
-    let (series, mut failures) = measure(operation, options, &sizes, &stream, peers, torch.as_ref())?;
+    let (series, mut failures) = measure(operation, options, &sizes, &stream, peers, &times)?;
 
     if let Some(limit) = options.check {
         failures.extend(series.iter().flat_map(|series| series.behind(limit)));
@@ -236,7 +236,7 @@ fn measure(
     sizes: &[Size],
     stream: &Stream,
     peers: Peers,
-    torch: Option<&Measurements>,
+    times: &[Measurements],
 ) -> Result<(Vec<Series>, Vec<String>)> {
     let progress = Progress::new("making inputs");
     let plan = Plan { least: options.rounds.get(), most: options.max_rounds.get(), noise: options.noise };
@@ -271,8 +271,8 @@ fn measure(
                 points,
                 absent: absent.clone(),
             };
-            if let Some(torch) = torch {
-                torch.add_to(&mut series);
+            for times in times {
+                times.add_to(&mut series);
             }
             all.push(series);
         }

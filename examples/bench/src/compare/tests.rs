@@ -20,7 +20,7 @@ fn measured(operation: Operation, arguments: &[&str]) -> Result<(Vec<Series>, Ve
     let options = parse(arguments).unwrap();
     let stream = Device::open("sim:check=all").unwrap().stream().unwrap();
     let sizes = operation.sizes(&options)?;
-    measure(operation, &options, &sizes, &stream, Peers::none("there is none here"), None)
+    measure(operation, &options, &sizes, &stream, Peers::none("there is none here"), &[])
 }
 
 const BRIEF: [&str; 6] = ["--rounds", "1", "--max-rounds", "1", "--mode", "one-by-one"];

@@ -1,4 +1,5 @@
-//! PyTorch's times, which `peers/torch_peers.py` measures in a process of its own and writes to a file.
+//! Times that were measured elsewhere: a program such as `peers/torch_peers.py` or the one in `peers/rust` measures a
+//! peer in a process of its own, and writes them to a file.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -38,7 +39,7 @@ impl Measurements {
     /// If it cannot be read, or is not of that form.
     pub(crate) fn read(path: &Path) -> Result<Measurements> {
         let read = || -> Result<Measurements> { Ok(serde_json::from_reader(BufReader::new(File::open(path)?))?) };
-        read().with_context(|| format!("cannot use {} as the output of torch_peers.py", path.display()))
+        read().with_context(|| format!("cannot use {} as times, such as torch_peers.py writes", path.display()))
     }
 
     /// Adds a way to each point that there is a time for. There are no common rounds: a ratio is of two medians, and
@@ -83,7 +84,7 @@ mod tests {
     const FILE: &str = r#"{"peer": "PyTorch 2.11.0", "results": [
         {"operation": "sum", "dtype": "f32", "mode": "graph", "size": "2^10",
          "us": {"samples": 3, "median": 3.0, "spread": 0.03, "min": 2.9, "max": 3.2}},
-        {"operation": "sum", "dtype": "f32", "mode": "latency", "size": "2^30",
+        {"operation": "sum", "dtype": "f32", "mode": "latency", "size": "2^30", "way": "what bench does not ask for",
          "us": {"samples": 3, "median": 3.0, "spread": 0.03, "min": 2.9, "max": 3.2}}]}"#;
 
     #[test]
@@ -102,6 +103,22 @@ mod tests {
         assert!((ratio.times.median - 1.5).abs() < 1e-9 && (ratio.times.spread - 0.39).abs() < 1e-9, "{ratio:?}");
         assert!(ratio.ahead);
         assert!(small.ratio("ours/old", "PyTorch 2.11.0").is_some());
+    }
+
+    #[test]
+    fn several_files_are_as_many_ways() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut series = made_up();
+        for peer in ["PyTorch 2.11.0", "candle-core 0.11.1"] {
+            let path = folder.path().join("times.json");
+            std::fs::write(&path, FILE.replace("PyTorch 2.11.0", peer)).unwrap();
+            Measurements::read(&path).unwrap().add_to(&mut series);
+        }
+        let point = &series.points[0];
+        assert_eq!(point.ways.len(), made_up().points[0].ways.len() + 2);
+        for peer in ["PyTorch 2.11.0", "candle-core 0.11.1"] {
+            assert!((point.ratio("ours", peer).unwrap().times.median - 1.5).abs() < 1e-9, "{peer}");
+        }
     }
 
     #[test]
