@@ -36,8 +36,11 @@ fn arrays_that_are_none() {
     folder.write("x.npy", &[10], &[0f32; 10]);
     let whole = std::fs::read(folder.path("x.npy")).unwrap();
     std::fs::write(folder.path("cut.npy"), &whole[..whole.len() - 1]).unwrap();
+    let later = [&whole[..6], &[9, 0], &whole[8..]].concat();
+    std::fs::write(folder.path("later.npy"), later).unwrap();
     let saxpy = foreign("saxpy");
     for (file, says) in [
+        ("later.npy", "later.npy: has version 9.0 of the .npy format, and 1.0, 2.0 and 3.0 are read"),
         ("missing.npy", "missing.npy: there is no such file"),
         ("text.npy", "text.npy: is not a NumPy file"),
         ("cut.npy", "cut.npy: is cut off: 40 bytes of elements by its header, and 39 are there"),
