@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use examples::options::parse_times;
 use examples::program::Output;
 use examples::report::Table;
 use examples::timing::timed;
@@ -29,7 +30,7 @@ pub(crate) struct Options {
     kernels: Vec<Subject>,
 
     /// How many processes for each kernel and each case
-    #[arg(long, value_name = "TIMES", default_value = "5")]
+    #[arg(long, value_name = "TIMES", default_value = "5", value_parser = parse_times, allow_negative_numbers = true)]
     repeat: NonZeroU32,
 }
 

@@ -17,6 +17,7 @@ use dot::Dot;
 use examples::dtype::{Dtype, Value};
 use examples::for_dtype;
 use examples::input::random;
+use examples::options::parse_times;
 use examples::program::Output;
 use examples::report::Table;
 use examples::timing::timed;
@@ -43,7 +44,7 @@ pub(crate) struct Options {
     kernels: Vec<Subject>,
 
     /// How many processes for each kernel and each state of the cache
-    #[arg(long, value_name = "TIMES", default_value = "7")]
+    #[arg(long, value_name = "TIMES", default_value = "7", value_parser = parse_times, allow_negative_numbers = true)]
     repeat: NonZeroU32,
 
     /// Fail if loading and the first call together take more than this many milliseconds with an empty cache
@@ -80,14 +81,20 @@ impl FromStr for Subject {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Subject, String> {
-        let (operation, dtype) = text.split_once('-').ok_or_else(|| format!("`{text}` has no hyphen"))?;
-        let operation = match operation {
-            "dot" => Operation::Dot,
-            "vecadd" => Operation::VecAdd,
-            _ => return Err(format!("`{operation}` is neither `dot` nor `vecadd`")),
+        let subject = || {
+            let (operation, dtype) = text.split_once('-')?;
+            let operation = match operation {
+                "dot" => Operation::Dot,
+                "vecadd" => Operation::VecAdd,
+                _ => return None,
+            };
+            Some(Subject { operation, dtype: Dtype::from_str(dtype, false).ok()? })
         };
-        let dtype = Dtype::from_str(dtype, false).map_err(|_| format!("`{dtype}` is no element type"))?;
-        Ok(Subject { operation, dtype })
+        subject().ok_or_else(|| {
+            format!(
+                "`{text}` is neither `dot` nor `vecadd` with a hyphen and an element type after it, such as `dot-f32`"
+            )
+        })
     }
 }
 
