@@ -46,7 +46,9 @@ pub fn deliver(result: anyhow::Result<Output>, out: &mut dyn Write, err: &mut dy
     let written = result.and_then(|output| {
         let code = if output.ok { 0 } else { FAILURE };
         match writeln!(out, "{}", output.text).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(anyhow::Error::from(error).context("cannot write the report to standard output"))
+            }
             _ => Ok(code),
         }
     });
@@ -124,6 +126,8 @@ mod tests {
         assert_eq!(deliver(output(false), &mut pipe, &mut err), FAILURE);
         assert!(err.is_empty());
         assert_eq!(deliver(output(true), &mut Closed(io::ErrorKind::StorageFull), &mut err), FAILURE);
+        let text = String::from_utf8(err).unwrap();
+        assert!(text.starts_with("error: cannot write the report to standard output: "), "{text}");
         assert_eq!(deliver(Err(anyhow::anyhow!("unheard")), &mut Vec::new(), &mut pipe), FAILURE);
     }
 }

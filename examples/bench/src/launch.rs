@@ -32,7 +32,7 @@ use crate::statistics::Summary;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Number of elements, 1 to 2^20: few, so that the device keeps up with the host
-    #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_n)]
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_n, allow_negative_numbers = true)]
     n: u64,
 
     /// How many rounds
@@ -48,7 +48,7 @@ pub(crate) struct Options {
     stream: StreamKind,
 
     /// Fail if a way takes more than this many times as long as the bare launch
-    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit, allow_negative_numbers = true)]
     check: Option<f64>,
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     repeat: NonZeroU32,
 
     /// Fail if loading and the first call together take more than this many milliseconds with an empty cache
-    #[arg(long, value_name = "MS", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "MS", value_parser = crate::parse_limit, allow_negative_numbers = true)]
     check: Option<f64>,
 }
 

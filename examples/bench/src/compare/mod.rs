@@ -29,7 +29,7 @@ use clap::Args;
 use examples::chart::check_writable;
 use examples::dtype::Dtype;
 use examples::for_dtype;
-use examples::options::{parse_between, parse_seed, parse_times};
+use examples::options::{parse_seed, parse_times};
 use examples::program::UsageError;
 use examples::progress::Progress;
 use kernels_common::device::Device;
@@ -100,7 +100,8 @@ pub(crate) struct Options {
     max_rounds: NonZeroU32,
 
     /// Enough rounds once every ratio spreads by no more than this share of itself
-    #[arg(long, value_name = "SHARE", default_value = "0.005", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "SHARE", default_value = "0.005", value_parser = crate::parse_limit,
+          allow_negative_numbers = true)]
     noise: f64,
 
     /// Write every time to a CSV file
@@ -112,12 +113,13 @@ pub(crate) struct Options {
     plot: Option<PathBuf>,
 
     /// Fail where the default is not this many times as fast as a peer, by the median ratio less its spread
-    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit,
+          allow_negative_numbers = true)]
     check: Option<f64>,
 }
 
 fn parse_offset(text: &str) -> Result<u16, String> {
-    parse_between(text, 0..=u16::MAX).map_err(|reason| format!("`{text}`, a number of elements: {reason}"))
+    text.parse().map_err(|_| format!("`{text}` is not a number of elements from 0 to {}", u16::MAX))
 }
 
 /// What is computed.
