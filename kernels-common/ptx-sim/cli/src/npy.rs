@@ -1,7 +1,8 @@
 //! NumPy files (`.npy`).
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriteOptions, WriterBuilder};
 
@@ -205,6 +206,18 @@ fn type_string(dtype: Dtype) -> &'static str {
         Dtype::U64 => "<u8",
         Dtype::Bool => "|b1",
     }
+}
+
+/// Finds out whether a file can be written, before the launch whose results go there. Leaves what it holds, and none
+/// where there was none.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn check_writable(path: &str) -> Result<(), NpyError> {
+    let is_new = !Path::new(path).exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    let checked = opened.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+    checked.map_err(|error| NpyError { path: path.to_owned(), reason: Reason::Write(error) })
 }
 
 /// Writes an array.

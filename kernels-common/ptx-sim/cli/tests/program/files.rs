@@ -1,6 +1,6 @@
 //! Files that cannot be used, and files that are not what they seem.
 
-use ptx_sim_cli::INPUT;
+use ptx_sim_cli::{FAULT, INPUT};
 
 use crate::{Folder, foreign, module};
 
@@ -50,6 +50,13 @@ fn arrays_that_are_none() {
     }
     let execution = folder.line(&format!("run {saxpy} f32=1 x.npy,out=no/such/y.npy null i32=0 --block 1"));
     assert!(execution.failure(INPUT).contains("no/such/y.npy: cannot be written"), "{execution:?}");
+    // Before the launch, which would end in a fault; and then no file is left where there was none.
+    let execution = folder.line(&format!("run {saxpy} f32=1 x.npy,out=no/such/y.npy null i32=10 --block 32"));
+    assert!(execution.failure(INPUT).contains("no/such/y.npy: cannot be written"), "{execution:?}");
+    folder.line(&format!("run {saxpy} f32=1 x.npy,out=new.npy null i32=10 --block 32")).failure(FAULT);
+    assert!(!folder.path("new.npy").exists());
+    folder.line(&format!("run {saxpy} f32=1 x.npy,out=cut.npy null i32=10 --block 32")).failure(FAULT);
+    assert_eq!(std::fs::read(folder.path("cut.npy")).unwrap(), whole[..whole.len() - 1]);
 }
 
 #[test]
