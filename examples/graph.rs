@@ -124,6 +124,7 @@ fn multiply<T: Value>(options: &Options, n: u64, device: &Device, show: &dyn Fn(
     }
     let launches = Times::measure(&stream, repeat, || graph.launch())?;
     ok &= graph.resources().is(&first)?;
+    show("computing as a graph, for another vector".to_owned());
     // The graph works on what the memory holds when it runs.
     graph.resources_mut().vector.as_slice_mut().copy_from(&vectors[1])?;
     graph.launch()?;

@@ -99,8 +99,10 @@ fn transpose<T: Value>(options: &Options, n: u64, device: &Device) -> Result<Out
     let runs = Repetitions { warm_ups: options.common.warm_ups(device), timed: repeat };
     progress.step("copying");
     let copy_gbps = copy(&stream, &input, runs)?;
-    progress.step("transposing");
-    let results = options.variant.run(&Variant::ALL, |variant| on_device(&stream, variant, &input, runs))?;
+    let results = options.variant.run(&Variant::ALL, |variant| {
+        progress.step(format!("transposing: {variant}"));
+        on_device(&stream, variant, &input, runs)
+    })?;
     drop(progress);
 
     let ok = results.is_ok();

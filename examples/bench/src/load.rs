@@ -19,6 +19,7 @@ use examples::for_dtype;
 use examples::input::random;
 use examples::options::parse_times;
 use examples::program::Output;
+use examples::progress::Progress;
 use examples::report::Table;
 use examples::timing::timed;
 use kernels_common::element::Accumulator;
@@ -261,8 +262,10 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
         iter::once(Load::Nothing).chain(options.kernels.iter().copied().map(Load::Kernel)).collect();
     let mut samples = vec![[Vec::new(), Vec::new()]; kernels.len()];
     let mut cached_bytes = vec![0; kernels.len()];
-    for _ in 0..options.repeat.get() {
+    let progress = Progress::new("starting processes");
+    for round in 1..=options.repeat.get() {
         for (index, kernel) in kernels.iter().enumerate() {
+            progress.step(format!("{kernel}, round {round} of {}", options.repeat));
             let cache = TempDir::new()?;
             for steps in &mut samples[index] {
                 let output = child(selector, &["load-once", &kernel.to_string()], Some(cache.path()))?;
@@ -271,6 +274,7 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
             cached_bytes[index] = size_of_folder(cache.path())?;
         }
     }
+    drop(progress);
     let mut rows = Vec::new();
     for ((kernel, samples), cached_bytes) in kernels.iter().zip(&samples).zip(cached_bytes) {
         for (cache, steps) in CACHES.into_iter().zip(samples) {
