@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 /// # Errors
 /// [`UsageError`](examples::program::UsageError) for input that cannot be used; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
-    let source = Source::open(&options.vectors, options.common.dtype, options.common.seed)?;
+    let source = Source::open(&options.vectors, options.common.seed)?;
     let device = Device::open(&options.common.device)?;
     for_dtype!(source.dtype(), T => compare::<T>(options, source, &device))
 }
@@ -85,9 +85,9 @@ fn compare<T: Value>(options: &Options, source: Source, device: &Device) -> Resu
     progress.step("computing on the host");
     let host_loop_ms = timing::plain_dot_ms(&x, &y);
     let exact = oracle::dot(&x, &y);
-    progress.step("computing on the device");
     let stream = device.stream()?;
     let results = options.variant.run(&Variant::ALL, |variant| {
+        progress.step(format!("computing on the device: {variant}"));
         let run = measure(&stream, variant, &x, &y, options.common.warm_ups(device), setting.repeat)?;
         let canonical = if variant == Variant::Canonical { Some(dot::canonical(&x, &y)?) } else { None };
         anyhow::Ok(VariantReport::new::<T>(variant, setting.n, &run, &exact, canonical, device))

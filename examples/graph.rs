@@ -13,16 +13,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use dot::Dot;
-use examples::dtype::{Dtype, Value};
+use examples::dtype::Value;
 use examples::for_dtype;
 use examples::input::random;
-use examples::options::{CommonOptions, parse_count};
-use examples::program::{self, Output, UsageError};
+use examples::options::{CommonOptions, ElementOptions, matrix_len, parse_count};
+use examples::program::{self, Output};
 use examples::progress::Progress;
 use examples::report;
 use examples::setting::device_lines;
 use examples::timing::{device_ms, median, timed};
-use kernels_common::device::Device;
+use kernels_common::device::{BackendKind, Device};
 use kernels_common::element::{Accumulator, Element};
 use kernels_common::graph::Graph;
 use kernels_common::memory::DeviceBuffer;
@@ -42,6 +42,9 @@ pub struct Options {
     #[arg(long, value_name = "COLS", default_value = "2^14", value_parser = parse_count,
           allow_negative_numbers = true)]
     cols: u64,
+
+    #[command(flatten)]
+    elements: ElementOptions,
 
     #[command(flatten)]
     common: CommonOptions,
@@ -66,32 +69,53 @@ fn main() -> ExitCode {
 /// Runs the program.
 ///
 /// # Errors
-/// [`UsageError`] for a matrix that no memory holds; an error of the device.
+/// [`UsageError`](examples::program::UsageError) for a matrix that no memory holds; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
-    let device = Device::open(&options.common.device)?;
-    for_dtype!(options.common.dtype.unwrap_or(Dtype::F32), T => multiply::<T>(options, &device))
+    let progress = Progress::new("preparing the input");
+    run_with(options, &|step| progress.step(step))
 }
 
-fn multiply<T: Value>(options: &Options, device: &Device) -> Result<Output> {
-    let &Options { rows, cols, ref common } = options;
-    let too_many = || UsageError(format!("a matrix of {rows} × {cols} elements fits no memory: use fewer"));
-    let n = rows.checked_mul(cols).ok_or_else(too_many)?;
-    let repeat = common.repeats(device);
+/// Runs the program, which tells `show` what it is doing.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(options: &Options, show: &dyn Fn(String)) -> Result<Output> {
+    let n = matrix_len(options.rows, options.cols)?;
+    let device = Device::open(&options.common.device)?;
+    for_dtype!(options.elements.dtype, T => multiply::<T>(options, n, &device, show))
+}
 
-    let progress = Progress::new("preparing the input");
+/// Multiplies a matrix of `n` elements and vectors, and reports.
+fn multiply<T: Value>(options: &Options, n: u64, device: &Device, show: &dyn Fn(String)) -> Result<Output> {
+    let &Options { rows, cols, ref common, .. } = options;
+    let repeat = common.repeats(device);
     let matrix = random::<T>(n, common.seed, 0)?;
     let vectors = [random::<T>(cols, common.seed, 1)?, random::<T>(cols, common.seed, 2)?];
-    let [first, second] = [on_host(&matrix, &vectors[0], rows)?, on_host(&matrix, &vectors[1], rows)?];
-    progress.step("computing call by call");
+    let show_row = |what: &str, row: usize| {
+        // No more often than anybody can read.
+        if (row as u64).is_multiple_of(rows.div_ceil(100)) {
+            show(format!("{what}: row {} of {}", report::count(row as u64 + 1), report::count(rows)));
+        }
+    };
+    let on_host = |vector| on_host(&matrix, vector, rows, |row| show_row("computing on the host", row));
+    let [first, second] = [on_host(&vectors[0])?, on_host(&vectors[1])?];
+    show("computing call by call".to_owned());
     let stream = device.stream()?;
     let mut product = Product::new(&stream, &matrix, &vectors[0], usize::try_from(rows)?)?;
     for _ in 0..common.warm_ups(device) {
         product.enqueue()?;
     }
-    let calls = Times::measure(&stream, repeat, || product.enqueue())?;
+    let calls = match device.properties().backend {
+        // The time that the host takes is what counts.
+        BackendKind::Cuda => Times::measure(&stream, repeat, || product.enqueue())?,
+        BackendKind::Sim => {
+            Times::measure(&stream, repeat, || product.enqueue_and_tell(|row| show_row("computing call by call", row)))?
+        }
+    };
     let mut ok = product.is(&first)?;
 
-    progress.step("computing as a graph");
+    // A launch is one call: there is nothing to tell while it lasts.
+    show(format!("computing as a graph, which took {} call by call", report::milliseconds(calls.device_ms)));
     product.result.as_slice_mut().fill_zero()?;
     let (captured, capture_ms) = timed(|| Graph::capture(&stream, product, Product::enqueue));
     let mut graph = captured?;
@@ -100,11 +124,11 @@ fn multiply<T: Value>(options: &Options, device: &Device) -> Result<Output> {
     }
     let launches = Times::measure(&stream, repeat, || graph.launch())?;
     ok &= graph.resources().is(&first)?;
+    show("computing as a graph, for another vector".to_owned());
     // The graph works on what the memory holds when it runs.
     graph.resources_mut().vector.as_slice_mut().copy_from(&vectors[1])?;
     graph.launch()?;
     ok &= graph.resources().is(&second)?;
-    drop(progress);
 
     let properties = device.properties();
     let report = Report {
@@ -126,10 +150,14 @@ fn multiply<T: Value>(options: &Options, device: &Device) -> Result<Output> {
     Ok(Output { text, ok })
 }
 
-/// The bits of each row's dot product.
-fn on_host<T: Element>(matrix: &[T], vector: &[T], rows: u64) -> Result<Vec<u64>> {
+/// The bits of each row's dot product. `tell` gets each row's number before it is computed.
+fn on_host<T: Element>(matrix: &[T], vector: &[T], rows: u64, tell: impl Fn(usize)) -> Result<Vec<u64>> {
     let row = |row: usize| &matrix[row * vector.len()..][..vector.len()];
-    (0..usize::try_from(rows)?).map(|index| Ok(dot::canonical(row(index), vector)?.bits())).collect()
+    let bits = |index| {
+        tell(index);
+        Ok(dot::canonical(row(index), vector)?.bits())
+    };
+    (0..usize::try_from(rows)?).map(bits).collect()
 }
 
 /// What is on the device.
@@ -151,9 +179,15 @@ impl<T: Element> Product<T> {
 
     /// Queues a call for every row, or has it captured.
     fn enqueue(&mut self) -> kernels_common::error::Result<()> {
+        self.enqueue_and_tell(|_| ())
+    }
+
+    /// The same. `tell` gets each row's number before its call.
+    fn enqueue_and_tell(&mut self, tell: impl Fn(usize)) -> kernels_common::error::Result<()> {
         let Self { dot, matrix, vector, result } = self;
         let cols = vector.len();
         for row in 0..result.len() {
+            tell(row);
             let x = matrix.slice(row * cols..(row + 1) * cols)?;
             dot.enqueue(x, &*vector, result.slice_mut(row..=row)?)?;
         }

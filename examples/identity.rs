@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 /// # Errors
 /// [`UsageError`](examples::program::UsageError) for input that cannot be used; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
-    let source = Source::open(&options.vectors, options.common.dtype, options.common.seed)?;
+    let source = Source::open(&options.vectors, options.common.seed)?;
     let device = Device::open(&options.common.device)?;
     for_dtype!(source.dtype(), T => compare::<T>(options, source, &device))
 }

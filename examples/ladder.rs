@@ -17,11 +17,11 @@ use anyhow::Result;
 use clap::Parser;
 use examples::chart::{self, Bar, BarChart};
 use examples::counters::Figures;
-use examples::dtype::{Dtype, Value};
+use examples::dtype::Value;
 use examples::for_dtype;
 use examples::input::small_integers;
 use examples::json::{self, Number};
-use examples::options::{CommonOptions, parse_count};
+use examples::options::{CommonOptions, ElementOptions, parse_count};
 use examples::program::{self, Output};
 use examples::progress::Progress;
 use examples::report::{self, Table};
@@ -48,6 +48,9 @@ pub struct Options {
     /// Also draw a bar chart into this file: bandwidths on a GPU, PTX instructions per element on the simulator
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    elements: ElementOptions,
 
     #[command(flatten)]
     common: CommonOptions,
@@ -79,8 +82,11 @@ fn main() -> ExitCode {
 /// # Errors
 /// [`UsageError`](examples::program::UsageError) for a command line that cannot be used; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
+    if let Some(path) = &options.svg {
+        chart::check_writable(path)?;
+    }
     let device = Device::open(&options.common.device)?;
-    for_dtype!(options.common.dtype.unwrap_or(Dtype::F32), T => climb::<T>(options, &device))
+    for_dtype!(options.elements.dtype, T => climb::<T>(options, &device))
 }
 
 /// The selector of the simulator that is like another one, but does not look for data races.
@@ -96,9 +102,6 @@ fn climb<T: Value>(options: &Options, device: &Device) -> Result<Output> {
     let on_gpu = device.properties().backend == BackendKind::Cuda;
     let n = options.n.unwrap_or(if on_gpu { 1 << 28 } else { 1_000_003 });
     let repeat = options.common.repeats(device);
-    if let Some(path) = &options.svg {
-        chart::check_writable(path)?;
-    }
     let progress = Progress::new("preparing the input");
     let values = small_integers::<T>(n, options.common.seed)?;
     progress.step("adding up on the host");

@@ -15,11 +15,11 @@ use anyhow::Result;
 use clap::Parser;
 use examples::check::compare;
 use examples::counters::Figures;
-use examples::dtype::{Dtype, Value};
+use examples::dtype::Value;
 use examples::for_dtype;
 use examples::input::{random, zeros};
-use examples::options::{CommonOptions, parse_count};
-use examples::program::{self, Output, UsageError};
+use examples::options::{CommonOptions, ElementOptions, matrix_len, parse_count};
+use examples::program::{self, Output};
 use examples::progress::Progress;
 use examples::report::{self, Table};
 use examples::setting::device_lines;
@@ -51,6 +51,9 @@ pub struct Options {
     variant: Choice<Variant>,
 
     #[command(flatten)]
+    elements: ElementOptions,
+
+    #[command(flatten)]
     common: CommonOptions,
 }
 
@@ -76,17 +79,16 @@ fn main() -> ExitCode {
 /// Runs the program.
 ///
 /// # Errors
-/// [`UsageError`] for a matrix that no memory holds; an error of the device.
+/// [`UsageError`](examples::program::UsageError) for a matrix that no memory holds; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
+    let n = matrix_len(options.rows, options.cols)?;
     let device = Device::open(&options.common.device)?;
-    for_dtype!(options.common.dtype.unwrap_or(Dtype::F32), T => transpose::<T>(options, &device))
+    for_dtype!(options.elements.dtype, T => transpose::<T>(options, n, &device))
 }
 
-/// Transposes by every variant that was asked for, and reports.
-fn transpose<T: Value>(options: &Options, device: &Device) -> Result<Output> {
+/// Transposes a matrix of `n` elements by every variant that was asked for, and reports.
+fn transpose<T: Value>(options: &Options, n: u64, device: &Device) -> Result<Output> {
     let &Options { rows, cols, .. } = options;
-    let too_many = || UsageError(format!("a matrix of {rows} × {cols} elements fits no memory: use fewer"));
-    let n = rows.checked_mul(cols).ok_or_else(too_many)?;
     let repeat = options.common.repeats(device);
 
     let progress = Progress::new("preparing the input");
@@ -97,8 +99,10 @@ fn transpose<T: Value>(options: &Options, device: &Device) -> Result<Output> {
     let runs = Repetitions { warm_ups: options.common.warm_ups(device), timed: repeat };
     progress.step("copying");
     let copy_gbps = copy(&stream, &input, runs)?;
-    progress.step("transposing");
-    let results = options.variant.run(&Variant::ALL, |variant| on_device(&stream, variant, &input, runs))?;
+    let results = options.variant.run(&Variant::ALL, |variant| {
+        progress.step(format!("transposing: {variant}"));
+        on_device(&stream, variant, &input, runs)
+    })?;
     drop(progress);
 
     let ok = results.is_ok();

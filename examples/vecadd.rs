@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 /// # Errors
 /// [`UsageError`](examples::program::UsageError) for input that cannot be used; an error of the device.
 pub fn run(options: &Options) -> Result<Output> {
-    let source = Source::open(&options.vectors, options.common.dtype, options.common.seed)?;
+    let source = Source::open(&options.vectors, options.common.seed)?;
     let device = Device::open(&options.common.device)?;
     for_dtype!(source.dtype(), T => add::<T>(options, source, &device))
 }
@@ -85,9 +85,11 @@ fn add<T: Value>(options: &Options, source: Source, device: &Device) -> Result<O
     let input = source.load::<T>()?;
     progress.step("adding on the host");
     let host = on_host(&input, runs)?;
-    progress.step("adding on the device");
     let stream = device.stream()?;
-    let results = options.variant.run(&Variant::ALL, |variant| on_device(&stream, variant, &input, runs, &host))?;
+    let results = options.variant.run(&Variant::ALL, |variant| {
+        progress.step(format!("adding on the device: {variant}"));
+        on_device(&stream, variant, &input, runs, &host)
+    })?;
     drop(progress);
 
     let ok = results.is_ok();

@@ -44,5 +44,5 @@ MIRIFLAGS="$MIRIFLAGS -Zmiri-ignore-leaks"
 tests kernels-common "--test memory" nothing_is ranges sizes pinned_and_unified other_streams a_stream_of_another \
     handles_drop without_concurrent
 tests kernels-common "--test soundness"
-tests kernels-common "--test graph" a_closure_may a_failed_update memory_is_freed no_launch_while without_concurrent \
-    a_buffer_of_a_graph order_of_drops the_host_sees_what_a_graph
+tests kernels-common "--test graph" a_closure_may resources_may a_failed_update memory_is_freed no_launch_while \
+    without_concurrent a_buffer_of_a_graph order_of_drops the_host_sees_what_a_graph

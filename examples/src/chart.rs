@@ -1,6 +1,6 @@
 //! Bar charts as SVG.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
@@ -10,6 +10,8 @@ use plotters::drawing::IntoDrawingArea;
 use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{BLACK, Color, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE};
+
+use crate::program::UsageError;
 
 /// A bar: what it stands for, how long it is, and what to write beside it.
 #[derive(Clone, Debug)]
@@ -61,14 +63,17 @@ const BAR: u32 = 26;
 const LABELS: u32 = 230;
 const MARGINS: u32 = 110;
 
-/// Finds out whether a chart can be written to `path` before the work is done that it will show. Leaves what the file
-/// holds; one that is not there is made.
+/// Finds out whether `path` can be written before the work is done whose result goes there. Leaves what the file
+/// holds, and none where there was none.
 ///
 /// # Errors
-/// If the file cannot be written.
-pub fn check_writable(path: &Path) -> Result<()> {
+/// [`UsageError`] if the file cannot be written.
+pub fn check_writable(path: &Path) -> Result<(), UsageError> {
+    let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map(drop).with_context(|| cannot_write(path))
+    let error = |error| UsageError(format!("{}: {error}", cannot_write(path)));
+    opened.map(drop).map_err(error)?;
+    if is_new { fs::remove_file(path).map_err(error) } else { Ok(()) }
 }
 
 pub(crate) fn cannot_write(path: &Path) -> String {

@@ -1,27 +1,27 @@
 //! Command-line options that programs have in common.
 
+use std::fmt::Display;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use kernels_common::device::{BackendKind, Device};
 
 use crate::dtype::Dtype;
+use crate::program::UsageError;
 
 /// Options of every program.
 #[derive(Args, Clone, Debug)]
 pub struct CommonOptions {
-    /// Type of the elements [default: that of the files, else f32]
-    #[arg(long, value_enum)]
-    pub dtype: Option<Dtype>,
-
     /// Where to compute: `auto` (a GPU if there is one, else the simulator), `cuda:N`, `sim`, or `sim` with options
     /// such as `sim:seed=7,sms=4,cc=9.0,check=all`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: String,
 
     /// Seed of random input; the same seed gives the same values on every machine
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = parse_seed, allow_negative_numbers = true)]
     pub seed: u64,
 
     /// How often to run a kernel for its time, after a warm-up [default: 30 on a GPU, once and without a warm-up on the
@@ -52,9 +52,21 @@ impl CommonOptions {
     }
 }
 
-/// Where two vectors come from.
+/// What input is made of that is made up.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ElementOptions {
+    /// Type of the elements
+    #[arg(long, value_enum, default_value = "f32")]
+    pub dtype: Dtype,
+}
+
+/// Where two vectors come from, and what they are made of.
 #[derive(Args, Clone, Debug)]
 pub struct VectorOptions {
+    /// Type of the elements [default: that of the files, else f32]
+    #[arg(long, value_enum)]
+    pub dtype: Option<Dtype>,
+
     /// Number of elements: digits with or without `_`, `1e6`, `2^24`, and sums of those such as `10^6+3` [default:
     /// that of the files, else 20 million]
     #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
@@ -70,8 +82,41 @@ pub struct VectorOptions {
     pub y: Option<PathBuf>,
 }
 
-fn parse_times(text: &str) -> Result<NonZeroU32, String> {
-    text.parse().map_err(|_| format!("it is a number from 1 to {}", u32::MAX))
+/// Reads how often to do something.
+///
+/// # Errors
+/// That it is no number from 1 on.
+pub fn parse_times(text: &str) -> Result<NonZeroU32, String> {
+    parse_between(text, NonZeroU32::MIN..=NonZeroU32::MAX)
+}
+
+/// Reads the seed of a generator.
+///
+/// # Errors
+/// That it is no number of 64 bits.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    parse_between(text, 0..=u64::MAX)
+}
+
+/// Reads a number from one to another.
+///
+/// # Errors
+/// That it is none.
+pub fn parse_between<N: Copy + Display + FromStr + PartialOrd>(
+    text: &str,
+    range: RangeInclusive<N>,
+) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("it is a number from {} to {}", range.start(), range.end()))
+}
+
+/// The number of elements of a matrix.
+///
+/// # Errors
+/// [`UsageError`] if there are more than 64 bits count.
+pub fn matrix_len(rows: u64, cols: u64) -> Result<u64, UsageError> {
+    let too_many = || UsageError(format!("a matrix of {rows} × {cols} elements fits no memory: use fewer"));
+    rows.checked_mul(cols).ok_or_else(too_many)
 }
 
 /// Reads a number of elements, such as `20_000_000`, `1e6`, `2^24` or `10^6+3`.
@@ -125,6 +170,17 @@ mod tests {
         ] {
             assert_eq!(parse_count(text), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_have_ends() {
+        assert_eq!(parse_between("1", 1..=500), Ok(1));
+        assert_eq!(parse_between("500", 1..=500u32), Ok(500));
+        for text in ["0", "501", "-1", "", "x", "99999999999999999999"] {
+            assert_eq!(parse_between(text, 1..=500u32), Err("it is a number from 1 to 500".to_owned()), "{text}");
+        }
+        assert_eq!(parse_times("0"), Err("it is a number from 1 to 4294967295".to_owned()));
+        assert_eq!(parse_seed("-1"), Err("it is a number from 0 to 18446744073709551615".to_owned()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use kernels_common::error::Error;
 
 /// What a program has to say.
 #[derive(Clone, Debug)]
@@ -45,7 +46,9 @@ pub fn deliver(result: anyhow::Result<Output>, out: &mut dyn Write, err: &mut dy
     let written = result.and_then(|output| {
         let code = if output.ok { 0 } else { FAILURE };
         match writeln!(out, "{}", output.text).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(anyhow::Error::from(error).context("cannot write the report to standard output"))
+            }
             _ => Ok(code),
         }
     });
@@ -56,8 +59,19 @@ pub fn deliver(result: anyhow::Result<Output>, out: &mut dyn Write, err: &mut dy
     })
 }
 
-fn is_usage_error(error: &anyhow::Error) -> bool {
-    error.is::<UsageError>() || matches!(error.downcast_ref(), Some(kernels_common::error::Error::BadSelector { .. }))
+/// Whether an error is a mistake in the command line or in an input file, for which the exit code is [`USAGE`].
+#[must_use]
+pub fn is_usage_error(error: &anyhow::Error) -> bool {
+    error.is::<UsageError>() || error.downcast_ref().is_some_and(is_bad_selector)
+}
+
+/// Whether no device was looked for, because it was not said which.
+fn is_bad_selector(error: &Error) -> bool {
+    match error {
+        Error::BadSelector { .. } => true,
+        Error::Variable { reason, .. } => is_bad_selector(reason),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -95,9 +109,13 @@ mod tests {
         assert_eq!(deliver(Err(usage.into()), &mut out, &mut err), USAGE);
         let selector = kernels_common::device::Device::open("gpu").unwrap_err();
         assert_eq!(deliver(Err(selector.into()), &mut out, &mut err), USAGE);
+        let of_variable = |reason| Error::Variable { variable: "V", value: String::new(), reason: Box::new(reason) };
+        let selector = kernels_common::device::Device::open("gpu").unwrap_err();
+        assert_eq!(deliver(Err(of_variable(selector).into()), &mut out, &mut err), USAGE);
+        assert_eq!(deliver(Err(of_variable(Error::StubDriver).into()), &mut out, &mut err), FAILURE);
         assert_eq!(deliver(Err(anyhow::anyhow!("the device is on fire")), &mut out, &mut err), FAILURE);
         assert!(out.is_empty());
-        assert_eq!(String::from_utf8(err).unwrap().lines().count(), 3);
+        assert_eq!(String::from_utf8(err).unwrap().lines().count(), 5);
     }
 
     #[test]
@@ -108,6 +126,8 @@ mod tests {
         assert_eq!(deliver(output(false), &mut pipe, &mut err), FAILURE);
         assert!(err.is_empty());
         assert_eq!(deliver(output(true), &mut Closed(io::ErrorKind::StorageFull), &mut err), FAILURE);
+        let text = String::from_utf8(err).unwrap();
+        assert!(text.starts_with("error: cannot write the report to standard output: "), "{text}");
         assert_eq!(deliver(Err(anyhow::anyhow!("unheard")), &mut Vec::new(), &mut pipe), FAILURE);
     }
 }

@@ -13,6 +13,9 @@ use single_pass::SinglePass;
 use tree_reduce::TreeReduce;
 use twopass::TwoPass;
 
+/// The name of the way that is wrong on purpose.
+pub const RACY: &str = racy::NAME;
+
 /// One way to sum.
 #[derive(Debug)]
 pub struct Rung<T: Element> {
@@ -117,10 +120,44 @@ pub fn all<T: Element>(stream: &Stream) -> Result<Vec<Rung<T>>> {
     Ok(rungs)
 }
 
+/// Crate and name of every rung, from below, also of those that a device or a type rules out.
+#[must_use]
+pub fn names() -> Vec<(&'static str, &'static str)> {
+    fn of<V, const N: usize>(
+        of_crate: &'static str,
+        variants: [V; N],
+        name: fn(V) -> &'static str,
+    ) -> impl Iterator<Item = (&'static str, &'static str)> {
+        variants.into_iter().map(move |variant| (of_crate, name(variant)))
+    }
+    let racy = [("atomic-reduce", racy::NAME)];
+    let rungs = racy.into_iter().chain(of("atomic-reduce", atomic_reduce::Variant::ALL, atomic_reduce::Variant::name));
+    let rungs = rungs.chain(of("tree-reduce", tree_reduce::Variant::ALL, tree_reduce::Variant::name));
+    let rungs = rungs.chain(of("shuffle-reduce", shuffle_reduce::Variant::ALL, shuffle_reduce::Variant::name));
+    let rungs = rungs.chain(of("twopass", twopass::Variant::ALL, twopass::Variant::name));
+    let rungs = rungs.chain(of("grid-sync", grid_sync::Variant::ALL, grid_sync::Variant::name));
+    rungs.chain([("single-pass", "single-pass")]).collect()
+}
+
 /// Nothing where the device or the type rules a way out.
 fn if_possible<S>(made: Result<S>) -> Result<Option<S>> {
     match made {
         Err(Error::NoVariant { .. } | Error::Unsupported { .. } | Error::InvalidElement { .. }) => Ok(None),
         made => made.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels_common::device::Device;
+
+    use super::*;
+
+    #[test]
+    fn every_rung_has_its_name() {
+        // A device and a type that rule out none.
+        let stream = Device::open("sim:cc=9.0").unwrap().stream().unwrap();
+        let all: Vec<_> = all::<i32>(&stream).unwrap().iter().map(|rung| (rung.of_crate(), rung.name())).collect();
+        assert_eq!(names(), all);
     }
 }

@@ -5,7 +5,7 @@ mod common;
 #[path = "../ladder.rs"]
 pub mod ladder_program;
 
-use common::{Execution, execute};
+use common::{Execution, absent_gpu, execute};
 use examples::program::{FAILURE, USAGE};
 use serde_json::Value as Json;
 
@@ -95,10 +95,17 @@ fn nothing_to_add_up_is_fine_and_a_bad_file_is_named() {
     let json = run(&["--n", "0", "--device", "sim", "--json"]).json();
     assert!(variants(&json).iter().all(|(_, _, variant)| variant["ok"] == true && variant["result"] == 0.0));
     let failed = run(&["--n", "10", "--device", "sim", "--svg", "no/such/folder/x.svg"]);
-    assert!(failed.failure(FAILURE).contains("no/such/folder/x.svg"));
+    assert!(failed.failure(USAGE).contains("no/such/folder/x.svg"));
+    let failed = run(&["--device", &absent_gpu(), "--svg", "no/such/folder/x.svg"]);
+    assert!(failed.failure(USAGE).contains("no/such/folder/x.svg"));
+    // Nothing is left where there was nothing.
+    let folder = common::Folder::new();
+    let svg = folder.path().join("x.svg");
+    run(&["--device", &absent_gpu(), "--svg", svg.to_str().unwrap()]).failure(FAILURE);
+    assert!(!svg.exists());
     // Before any work: no memory holds so many elements, and the file is what is complained about.
     let failed = run(&["--n", "2^60", "--device", "sim", "--svg", "no/such/folder/x.svg"]);
-    assert!(failed.failure(FAILURE).contains("no/such/folder/x.svg"));
+    assert!(failed.failure(USAGE).contains("no/such/folder/x.svg"));
 }
 
 #[test]

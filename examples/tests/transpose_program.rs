@@ -52,7 +52,7 @@ fn json_says_everything_and_shows_bank_conflicts() {
         assert!(entry["kernel_ms"].as_f64().unwrap() > 0.0 && entry["gbps"].is_null());
         // Of one launch: eight warps a block, one barrier.
         let barriers = if variant == Variant::Naive { 0 } else { 8 * (1024 / 32) * (1024 / 32) };
-        let barriers = if variant == Variant::Packets { barriers / 8 } else { barriers };
+        let barriers = if variant == Variant::Packets { barriers / 4 } else { barriers };
         assert_eq!(entry["counters"]["barriers"], barriers);
         assert_eq!((&entry["counters"]["atomics"], &entry["counters"]["divergent_branches"]), (&0.into(), &0.into()));
     }

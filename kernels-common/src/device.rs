@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ptx_sim::Counters;
 
 pub use selector::SimOptions;
-use selector::{Selector, parse, parse_variable};
+use selector::{Selector, parse};
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -147,14 +147,18 @@ impl Device {
     /// # Errors
     /// [`Error::BadSelector`] for a text that is none of these. For a named GPU that cannot be had, the reason:
     /// [`Error::NoDriver`], [`Error::StubDriver`], [`Error::DriverTooOld`], [`Error::NoDevice`] or another error of the
-    /// driver. A named device is never replaced by another.
+    /// driver. A named device is never replaced by another. What goes wrong with the device that `KERNELS_DEVICE` names
+    /// comes as [`Error::Variable`].
     pub fn open(selector: &str) -> Result<Device> {
         match parse(selector)? {
-            Selector::Auto => match std::env::var(Self::SELECTOR_VARIABLE) {
-                Ok(named) if !named.is_empty() => match parse_variable(Self::SELECTOR_VARIABLE, &named)? {
-                    Selector::Auto => Self::open_any(),
-                    selector => Self::open_named(&selector),
-                },
+            Selector::Auto => match std::env::var_os(Self::SELECTOR_VARIABLE) {
+                Some(named) if !named.is_empty() => {
+                    // What is no Unicode names no device, and the error shows where.
+                    let value = named.to_string_lossy().into_owned();
+                    let device = parse(&value).and_then(|selector| Self::open_named(&selector));
+                    let variable = Self::SELECTOR_VARIABLE;
+                    device.map_err(|error| Error::Variable { variable, value, reason: Box::new(error) })
+                }
                 _ => Self::open_any(),
             },
             selector => Self::open_named(&selector),

@@ -102,6 +102,17 @@ pub enum Error {
         reason: String,
     },
 
+    /// A device that an environment variable asks for cannot be had.
+    #[error("the environment variable {variable} is `{value}`: {reason}")]
+    Variable {
+        /// The variable.
+        variable: &'static str,
+        /// The selector in it.
+        value: String,
+        /// Why there is no such device.
+        reason: Box<Error>,
+    },
+
     /// The backend was left out when the program was compiled.
     #[error(
         "the device `{wanted}` needs the feature `{feature}` of kernels-common, which this build leaves out. Enable it \
@@ -478,7 +489,7 @@ mod tests {
     #[test]
     fn every_text_names_the_thing_and_says_what_to_do() {
         let name = |name: &str| name.to_owned();
-        let table: [(Error, &[&str]); 30] = [
+        let table: [(Error, &[&str]); 31] = [
             (Error::NoDriver { library: name("libcuda.so") }, &["libcuda.so", "Install an NVIDIA driver"]),
             (Error::StubDriver, &["stub", "out of LD_LIBRARY_PATH"]),
             (Error::DriverTooOld { found: (11, 4), needed: (12, 0) }, &["CUDA 11.4", "12.0 is needed", "Update"]),
@@ -488,6 +499,10 @@ mod tests {
                 &["`cuda:7`", "cuda:0 to cuda:1", "`Device::list()`"],
             ),
             (Error::BadSelector { selector: name("gpu"), reason: name("why") }, &["`gpu`", "why", "Use `auto`"]),
+            (
+                Error::Variable { variable: "THERE", value: name("sim"), reason: Box::new(Error::StubDriver) },
+                &["variable THERE is `sim`: the CUDA driver library", "out of LD_LIBRARY_PATH"],
+            ),
             (Error::BackendDisabled { wanted: name("sim"), feature: "sim" }, &["`sim`", "Enable it in Cargo.toml"]),
             (
                 Error::OutOfMemory { memory: MemoryKind::Unified, bytes: 10, free: Some(5) },

@@ -58,18 +58,19 @@
 //! graph goes on with the old memory, and [`Graph::update`] turns it to the new one. A buffer in use by a graph cannot
 //! be moved to another stream ([`Error::InGraph`]).
 //!
-//! Nothing that is only borrowed can be captured:
+//! Work on a buffer that is only borrowed is captured too, and the graph shares its ownership from then on. So a launch
+//! may change what somebody else has a buffer for, as with a buffer that was taken out of the resources:
 //!
-//! ```compile_fail,E0597
+//! ```
 //! # use kernels_common::device::Device;
-//! # use kernels_common::error::Error;
 //! # use kernels_common::graph::Graph;
 //! # let stream = Device::open("sim")?.stream()?;
-//! let from = stream.upload(&[1u32, 2, 3])?;
-//! let to = stream.alloc_zeros::<u32>(3)?;
-//! let source = from.as_slice();
-//! let graph = Graph::capture(&stream, to, move |to| to.as_slice_mut().copy_from_slice(source))?;
-//! # Ok::<(), Error>(())
+//! let mut x = stream.upload(&[1u32, 2, 3])?;
+//! let mut graph = Graph::capture(&stream, (), |()| x.as_slice_mut().fill_zero())?;
+//! assert_eq!(x.download()?, [1, 2, 3]);
+//! graph.launch()?;
+//! assert_eq!(x.download()?, [0; 3]);
+//! # Ok::<(), kernels_common::error::Error>(())
 //! ```
 //!
 //! Memory that the host sees ([`PinnedBuffer`](crate::memory::PinnedBuffer) and others) waits for the stream before it
@@ -104,11 +105,17 @@ impl<R> fmt::Debug for Graph<R> {
     }
 }
 
-impl<R: 'static> Graph<R> {
+// Neither the resources nor a closure have to outlive anything (`'static`). A closure that does may still own a buffer,
+// which is dropped when it returns, and resources may be replaced or taken out: so memory and modules have to be kept
+// for the graph whoever owned them, and are. Who borrows memory meanwhile is safe as well: the device's is touched in
+// the order of the stream alone, a host view keeps launches off, and what cannot be kept, because it is lent or lies on
+// the host, is refused.
+impl<R> Graph<R> {
     /// Captures the work that `record` gives to `stream`, which does nothing yet, and takes what it works on.
     ///
-    /// `record` may fail with any error that an [`Error`] can become. Where nothing else says which, name it: `Ok::<_,
-    /// Error>(())`. If it fails, `resources` are dropped, and the stream is as it was before; so too if it panics.
+    /// `record` may fail with any error that an [`Error`] can become. Where nothing else says which, end it with the
+    /// result of its last call, or name it: `Ok::<_, Error>(())`. If it fails, `resources` are dropped, and the stream is
+    /// as it was before; so too if it panics.
     ///
     /// # Errors
     /// The error of `record`; [`Error::Capturing`] within another capture, and if all work was for other streams; an error
@@ -116,7 +123,7 @@ impl<R: 'static> Graph<R> {
     pub fn capture<E: From<Error>>(
         stream: &Stream,
         mut resources: R,
-        record: impl FnOnce(&mut R) -> Result<(), E> + 'static,
+        record: impl FnOnce(&mut R) -> Result<(), E>,
     ) -> Result<Self, E> {
         let capture = Capture::begin(stream)?;
         record(&mut resources)?;
@@ -134,7 +141,7 @@ impl<R: 'static> Graph<R> {
     /// # Errors
     /// The error of `record`; [`Error::Capturing`] within another capture, and if all work was for other streams; an error
     /// of the driver.
-    pub fn update<E: From<Error>>(&mut self, record: impl FnOnce(&mut R) -> Result<(), E> + 'static) -> Result<(), E> {
+    pub fn update<E: From<Error>>(&mut self, record: impl FnOnce(&mut R) -> Result<(), E>) -> Result<(), E> {
         let stream = self.executable.stream.clone();
         let capture = Capture::begin(&stream)?;
         record(&mut self.resources)?;
@@ -142,9 +149,7 @@ impl<R: 'static> Graph<R> {
         self.executable.update(graph)?;
         Ok(())
     }
-}
 
-impl<R> Graph<R> {
     /// Queues all captured work and returns. It runs after the stream's earlier work, and before the later.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ struct StreamInner {
     raw: RawStream,
     /// A stream that was made elsewhere is not destroyed here, only kept alive.
     foreign: Option<KeepAlive>,
-    /// How many host views of unified buffers are alive, see [`Stream::host_view`].
+    /// How many host views of unified buffers are alive, see [`Stream::keep_idle`].
     host_views: Mutex<usize>,
 }
 
@@ -309,30 +309,30 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits for the stream, and keeps work off it for as long as the view lives where the device needs that. A view
-    /// that is forgotten keeps work off for ever, which is safe.
-    pub(crate) fn host_view(&self) -> Result<HostView> {
-        let view = if self.device().properties().concurrent_managed_access {
-            HostView { exclusive: None }
+    /// Waits for the stream, and keeps work off it for as long as what it returns lives, where the device needs that
+    /// while the host uses unified memory. One that is forgotten keeps work off for ever, which is safe.
+    pub(crate) fn keep_idle(&self) -> Result<IdleStream> {
+        let idle = if self.device().properties().concurrent_managed_access {
+            IdleStream { kept: None }
         } else {
             *self.inner.host_views.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-            HostView { exclusive: Some(self.clone()) }
+            IdleStream { kept: Some(self.clone()) }
         };
         self.synchronize()?;
-        Ok(view)
+        Ok(idle)
     }
 }
 
-/// The host's use of unified memory, see [`Stream::host_view`].
+/// A stream without work, while the host uses unified memory; see [`Stream::keep_idle`].
 #[derive(Debug)]
-pub(crate) struct HostView {
+pub(crate) struct IdleStream {
     /// The stream that must stay idle, if it must.
-    exclusive: Option<Stream>,
+    kept: Option<Stream>,
 }
 
-impl Drop for HostView {
+impl Drop for IdleStream {
     fn drop(&mut self) {
-        if let Some(stream) = &self.exclusive {
+        if let Some(stream) = &self.kept {
             *stream.inner.host_views.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         }
     }

@@ -30,12 +30,8 @@ pub fn devices() -> &'static [Device] {
 }
 
 fn open_devices() -> Result<Vec<Device>, String> {
-    let variable = Device::SELECTOR_VARIABLE;
-    if let Some(named) = std::env::var(variable).ok().filter(|named| !named.is_empty()) {
-        return match Device::open("auto") {
-            Ok(device) => Ok(vec![device]),
-            Err(error) => Err(format!("{variable}={named}: {error}")),
-        };
+    if std::env::var_os(Device::SELECTOR_VARIABLE).is_some_and(|named| !named.is_empty()) {
+        return Device::open("auto").map(|device| vec![device]).map_err(|error| error.to_string());
     }
     let open = |selector: &str| Device::open(selector).map_err(|error| format!("{selector}: {error}"));
     let mut devices = vec![open("sim:sms=4")?, open("sim:sms=3,seed=2026,cc=9.0")?];
@@ -57,9 +53,9 @@ pub fn gpu() -> Option<Device> {
         return None;
     }
     let is_named = named.starts_with("cuda");
-    match Device::open(if is_named { named } else { "cuda" }) {
+    match Device::open(if is_named { "auto" } else { "cuda" }) {
         Ok(device) => Some(device),
-        Err(error) if is_named => panic!("{}={named}: {error}", Device::SELECTOR_VARIABLE),
+        Err(error) if is_named => panic!("{error}"),
         Err(error) => {
             println!("skipped: {error}");
             None

@@ -540,12 +540,44 @@ fn a_misspelt_variable_is_named() {
         return;
     }
     let report = run("a_misspelt_variable_is_named", |child| child.env(Device::SELECTOR_VARIABLE, "Sim"));
-    let error = "cannot read the device selector `Sim`: there is no such kind of device; selectors are in lower case: \
-                 `sim` (from the environment variable KERNELS_DEVICE). Use `auto`";
+    let error = "the environment variable KERNELS_DEVICE is `Sim`: cannot read the device selector `Sim`: there is no \
+                 such kind of device; selectors are in lower case: `sim`. Use `auto`";
     let [auto] = report.of("auto")[..] else { panic!("{}", report.0) };
     assert!(auto.starts_with(error), "{auto}");
     assert_eq!(report.of("sim"), ["sim"]);
     let [first, second] = report.of("devices")[..] else { panic!("{}", report.0) };
-    assert!(first.starts_with(&format!("KERNELS_DEVICE=Sim: {error}")), "{first}");
+    assert!(first.starts_with(error), "{first}");
     assert_eq!(first, second);
+}
+
+#[test]
+fn a_variable_that_names_an_absent_device_is_named() {
+    if std::env::var_os(CHILD).is_some() {
+        println!("auto> {}", Device::open("auto").unwrap_err());
+        println!("cuda> {}", Device::open("cuda:99").unwrap_err());
+        let panic = std::panic::catch_unwind(testing::gpu).unwrap_err();
+        println!("gpu> {}", panic.downcast_ref::<String>().unwrap());
+        return;
+    }
+    let report =
+        run("a_variable_that_names_an_absent_device_is_named", |child| child.env(Device::SELECTOR_VARIABLE, "cuda:99"));
+    let [of_variable, of_program, gpu] = ["auto", "cuda", "gpu"].map(|what| report.of(what)[0]);
+    assert_eq!(of_variable, format!("the environment variable KERNELS_DEVICE is `cuda:99`: {of_program}"));
+    assert_eq!(gpu, of_variable);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_no_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+
+    if std::env::var_os(CHILD).is_some() {
+        println!("auto> {}", Device::open("auto").unwrap_err());
+        return;
+    }
+    let report = run("a_variable_that_is_no_text_is_named", |child| {
+        child.env(Device::SELECTOR_VARIABLE, std::ffi::OsStr::from_bytes(b"sim\xff"))
+    });
+    let [error] = report.of("auto")[..] else { panic!("{}", report.0) };
+    assert!(error.starts_with("the environment variable KERNELS_DEVICE is `sim\u{fffd}`: "), "{error}");
 }

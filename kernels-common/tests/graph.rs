@@ -298,6 +298,72 @@ fn a_closure_may_own_what_it_uses() {
     }
 }
 
+/// What a closure only borrows is kept as well, also when its owner drops it.
+#[test]
+fn a_closure_may_borrow_what_it_uses() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let (from, mut to) = (stream.upload(&[6u32; 100]).unwrap(), stream.alloc_zeros::<u32>(100).unwrap());
+        let lengths = vec![60, 40];
+        let mut calls = 0;
+        let mut graph = Graph::capture(&stream, (), |()| {
+            let mut start = 0;
+            lengths.iter().try_for_each(|&length| {
+                calls += 1;
+                start += length;
+                to.slice_mut(start - length..start)?.copy_from_slice(from.slice(..length)?)
+            })
+        })
+        .unwrap();
+        assert_eq!(calls, 2);
+        drop((from, lengths));
+        let other = stream.upload(&[8u32; 100]).unwrap();
+        graph.launch().unwrap();
+        assert_eq!(to.download().unwrap(), [6; 100]);
+        drop(to);
+        let another = stream.upload(&[9u32; 100]).unwrap();
+        graph.launch().unwrap();
+        graph.launch().unwrap();
+        assert_eq!((other.download().unwrap(), another.download().unwrap()), (vec![8; 100], vec![9; 100]));
+    }
+}
+
+/// What the resources borrow comes back with the end of the graph.
+#[test]
+fn resources_may_be_borrowed() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let mut to = stream.upload(&[1u32; 100]).unwrap();
+        let mut graph = Graph::capture(&stream, &mut to, |to| to.slice_mut(..50)?.fill_zero()).unwrap();
+        graph.launch().unwrap();
+        graph.update(|to| to.slice_mut(60..)?.fill_zero()).unwrap();
+        graph.launch().unwrap();
+        drop(graph);
+        let expected = [vec![0; 50], vec![1; 10], vec![0; 40]].concat();
+        assert_eq!(to.download().unwrap(), expected);
+    }
+}
+
+/// A view of pinned memory that was only borrowed for the capture keeps the graph off all the same.
+#[test]
+fn a_closure_may_borrow_what_the_host_sees() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let mut pinned = PinnedBuffer::<u32>::zeros(&stream, 100, PinnedKind::Cached).unwrap();
+        pinned.host_mut().unwrap().fill(1);
+        let mut graph = Graph::capture(&stream, (), |()| pinned.as_slice_mut().fill_zero()).unwrap();
+        let view = pinned.host().unwrap();
+        assert!(matches!(graph.launch(), Err(Error::GraphHostAccess)));
+        assert_eq!(view[..], [1; 100]);
+        drop(view);
+        graph.launch().unwrap();
+        assert_eq!(pinned.host().unwrap()[..], [0; 100]);
+        graph.launch().unwrap();
+        drop(pinned);
+        graph.launch().unwrap();
+    }
+}
+
 #[cfg(feature = "sim")]
 #[test]
 fn memory_is_freed_with_the_last_that_uses_it() {

@@ -8,7 +8,9 @@ use std::num::NonZeroU32;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use examples::options::parse_times;
 use examples::program::Output;
+use examples::progress::Progress;
 use examples::report::Table;
 use examples::timing::timed;
 use kernels_common::device::Device;
@@ -29,7 +31,7 @@ pub(crate) struct Options {
     kernels: Vec<Subject>,
 
     /// How many processes for each kernel and each case
-    #[arg(long, value_name = "TIMES", default_value = "5")]
+    #[arg(long, value_name = "TIMES", default_value = "5", value_parser = parse_times, allow_negative_numbers = true)]
     repeat: NonZeroU32,
 }
 
@@ -155,14 +157,17 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
         options.kernels.iter().flat_map(|kernel| Case::value_variants().iter().map(move |case| (*kernel, *case)));
     let pairs: Vec<(Subject, Case)> = pairs.collect();
     let mut samples = vec![Vec::new(); pairs.len()];
-    for _ in 0..options.repeat.get() {
+    let progress = Progress::new("starting processes");
+    for round in 1..=options.repeat.get() {
         for (samples, (kernel, case)) in samples.iter_mut().zip(&pairs) {
+            progress.step(format!("{kernel}, {}, round {round} of {}", case.name(), options.repeat));
             let cache = if *case == Case::EmptyCache { Some(TempDir::new()?) } else { None };
             let arguments = ["jit-once", &kernel.to_string(), &case.name()];
             let output = child(selector, &arguments, cache.as_ref().map(TempDir::path))?;
             samples.push(serde_json::from_str::<Steps>(&output).with_context(|| format!("{kernel}: {output}"))?);
         }
     }
+    drop(progress);
     let rows: Vec<Row> = pairs.iter().zip(&samples).map(|((kernel, case), steps)| row(*kernel, *case, steps)).collect();
     let numbers = ["bytes", "text ms", "load ms", "spread", "function ms", "again ms"];
     let mut table = Table::new(&["kernel", "case"], &numbers);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use dot::Dot;
 use examples::input::random;
-use examples::options::parse_count;
+use examples::options::{parse_between, parse_count, parse_times};
 use examples::report::Table;
 use examples::timing::timed;
 use kernels_common::device::Device;
@@ -32,15 +32,15 @@ use crate::statistics::Summary;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Number of elements, 1 to 2^20: few, so that the device keeps up with the host
-    #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_n)]
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = parse_n, allow_negative_numbers = true)]
     n: u64,
 
     /// How many rounds
-    #[arg(long, value_name = "TIMES", default_value = "101")]
+    #[arg(long, value_name = "TIMES", default_value = "101", value_parser = parse_times, allow_negative_numbers = true)]
     rounds: NonZeroU32,
 
     /// Launches of each way in a round, 1 to 500: the driver's queue holds more
-    #[arg(long, value_name = "TIMES", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=500))]
+    #[arg(long, value_name = "TIMES", default_value_t = 200, value_parser = parse_launches, allow_negative_numbers = true)]
     launches: u32,
 
     /// The stream to launch on
@@ -48,8 +48,12 @@ pub(crate) struct Options {
     stream: StreamKind,
 
     /// Fail if a way takes more than this many times as long as the bare launch
-    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit, allow_negative_numbers = true)]
     check: Option<f64>,
+}
+
+fn parse_launches(text: &str) -> Result<u32, String> {
+    parse_between(text, 1..=500)
 }
 
 fn parse_n(text: &str) -> Result<u64, String> {

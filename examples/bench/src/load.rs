@@ -17,7 +17,9 @@ use dot::Dot;
 use examples::dtype::{Dtype, Value};
 use examples::for_dtype;
 use examples::input::random;
+use examples::options::parse_times;
 use examples::program::Output;
+use examples::progress::Progress;
 use examples::report::Table;
 use examples::timing::timed;
 use kernels_common::element::Accumulator;
@@ -43,11 +45,11 @@ pub(crate) struct Options {
     kernels: Vec<Subject>,
 
     /// How many processes for each kernel and each state of the cache
-    #[arg(long, value_name = "TIMES", default_value = "7")]
+    #[arg(long, value_name = "TIMES", default_value = "7", value_parser = parse_times, allow_negative_numbers = true)]
     repeat: NonZeroU32,
 
     /// Fail if loading and the first call together take more than this many milliseconds with an empty cache
-    #[arg(long, value_name = "MS", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "MS", value_parser = crate::parse_limit, allow_negative_numbers = true)]
     check: Option<f64>,
 }
 
@@ -80,14 +82,20 @@ impl FromStr for Subject {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Subject, String> {
-        let (operation, dtype) = text.split_once('-').ok_or_else(|| format!("`{text}` has no hyphen"))?;
-        let operation = match operation {
-            "dot" => Operation::Dot,
-            "vecadd" => Operation::VecAdd,
-            _ => return Err(format!("`{operation}` is neither `dot` nor `vecadd`")),
+        let subject = || {
+            let (operation, dtype) = text.split_once('-')?;
+            let operation = match operation {
+                "dot" => Operation::Dot,
+                "vecadd" => Operation::VecAdd,
+                _ => return None,
+            };
+            Some(Subject { operation, dtype: Dtype::from_str(dtype, false).ok()? })
         };
-        let dtype = Dtype::from_str(dtype, false).map_err(|_| format!("`{dtype}` is no element type"))?;
-        Ok(Subject { operation, dtype })
+        subject().ok_or_else(|| {
+            format!(
+                "`{text}` is neither `dot` nor `vecadd` with a hyphen and an element type after it, such as `dot-f32`"
+            )
+        })
     }
 }
 
@@ -254,8 +262,10 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
         iter::once(Load::Nothing).chain(options.kernels.iter().copied().map(Load::Kernel)).collect();
     let mut samples = vec![[Vec::new(), Vec::new()]; kernels.len()];
     let mut cached_bytes = vec![0; kernels.len()];
-    for _ in 0..options.repeat.get() {
+    let progress = Progress::new("starting processes");
+    for round in 1..=options.repeat.get() {
         for (index, kernel) in kernels.iter().enumerate() {
+            progress.step(format!("{kernel}, round {round} of {}", options.repeat));
             let cache = TempDir::new()?;
             for steps in &mut samples[index] {
                 let output = child(selector, &["load-once", &kernel.to_string()], Some(cache.path()))?;
@@ -264,6 +274,7 @@ pub(crate) fn run(options: &Options, selector: &str) -> Result<Measured> {
             cached_bytes[index] = size_of_folder(cache.path())?;
         }
     }
+    drop(progress);
     let mut rows = Vec::new();
     for ((kernel, samples), cached_bytes) in kernels.iter().zip(&samples).zip(cached_bytes) {
         for (cache, steps) in CACHES.into_iter().zip(samples) {

@@ -18,15 +18,17 @@ mod load;
 mod record;
 mod statistics;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
+use examples::chart::check_writable;
 use examples::program::{self, Output, UsageError};
 use kernels_common::device::{BackendKind, Device};
 
-use compare::Operation;
+use compare::{Comparison, Operation};
 use record::{Machine, Record};
 
 /// Measures the kernels and the runtime on a GPU.
@@ -109,6 +111,10 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<Output> {
     let common = &options.common;
+    // Before anything is measured that could not be kept.
+    if let Some(path) = &common.record {
+        check_writable(path)?;
+    }
     let measured = match &options.measurement {
         Measurement::LoadOnce(once) => return once.run(&common.device),
         Measurement::JitOnce(once) => return once.run(&open(&common.device)?),
@@ -130,15 +136,22 @@ fn run(options: &Options) -> Result<Output> {
 }
 
 fn compared(common: &CommonOptions, operation: Operation, options: &compare::Options) -> Result<(Machine, Measured)> {
+    let comparison = Comparison::prepare(operation, options)?;
     let device = open(&common.device)?;
-    Ok((Machine::of(&device), compare::run(operation, options, &device)?))
+    Ok((Machine::of(&device), comparison.run(&device)?))
 }
 
 /// Opens a GPU. Nothing else is worth measuring.
 fn open(selector: &str) -> Result<Device> {
-    let device = Device::open(selector).context(
-        "nothing to measure without a GPU (to compute on the simulator: `cargo run --example dot -- --device sim`)",
-    )?;
+    let device = Device::open(selector).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        if program::is_usage_error(&error) {
+            return error;
+        }
+        error.context(
+            "nothing to measure without a GPU (to compute on the simulator: `cargo run --example dot -- --device sim`)",
+        )
+    })?;
     if device.properties().backend != BackendKind::Cuda {
         let reason = device.fallback_reason().map(|reason| format!(". {reason}")).unwrap_or_default();
         let text = format!("--device {selector} is the simulator, whose times say nothing about a GPU{reason}");
@@ -159,7 +172,7 @@ fn report(common: &CommonOptions, (machine, measured): (Machine, Measured)) -> R
     let record = Record::new(name, machine, results, &failures);
     if let Some(path) = &common.record {
         let text = serde_json::to_string_pretty(&record)? + "\n";
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let text = if common.json {
         serde_json::to_string(&record)?
@@ -174,7 +187,7 @@ fn report(common: &CommonOptions, (machine, measured): (Machine, Measured)) -> R
 fn parse_limit(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(limit),
-        _ => Err(format!("`{text}` is not a positive number")),
+        _ => Err(format!("`{text}` is not a positive number, such as 0.98")),
     }
 }
 
@@ -215,6 +228,83 @@ mod tests {
             assert_eq!(code, program::USAGE, "{measurement}: {err}");
             assert!(err.contains("--device sim is the simulator"), "{measurement}: {err}");
         }
+    }
+
+    #[test]
+    fn mistakes_in_options_come_before_the_device() {
+        let gpus = Device::list().iter().filter(|device| device.backend == BackendKind::Cuda).count();
+        let absent = format!("cuda:{gpus}");
+        let folder = tempfile::tempdir().unwrap();
+        let (missing, place) = (folder.path().join("no/such"), folder.path().join("place"));
+        let (missing, place) = (missing.to_str().unwrap(), place.to_str().unwrap());
+        for (arguments, says) in [
+            (&["sum", "--sizes", "3x4"][..], "--sizes: `3x4` is a matrix"),
+            (&["transpose", "--sizes", "2^40"], "has more elements than fit 64 bits"),
+            (&["dot", "--offset", "1,2,3"], "--offset: dot has 2 input(s)"),
+            (&["dot", "--variants", "tree"], "--variants: dot has no variant `tree`, but dot/three-stage"),
+            (&["minimum", "--variants", ""], "--variants: minimum has no variant ``"),
+            (&["sum", "--peers", missing], "no/such is no folder"),
+            (&["sum", "--times", missing], "no/such as times"),
+            (&["sum", "--csv", missing], "cannot write"),
+            (&["sum", "--plot", missing], "cannot write"),
+            (&["sum", "--record", missing], "cannot write"),
+            (&["launch", "--record", missing], "cannot write"),
+            (&["load", "--record", missing], "cannot write"),
+            (&["jit", "--record", missing], "cannot write"),
+            // Nothing is made that will not be used.
+            (&["sum", "--csv", place, "--plot", place, "--record", place, "--sizes", "3x4"], "--sizes: "),
+        ] {
+            let (code, out, err) = execute(&[arguments, &["--device", &absent]].concat());
+            assert_eq!((code, out.as_str()), (program::USAGE, ""), "{arguments:?}: {err}");
+            assert!(err.contains(says), "{arguments:?}: {err}");
+        }
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_device_that_is_none_is_a_mistake() {
+        for measurement in MEASUREMENTS {
+            let (code, _, err) = execute(&[measurement, "--device", "foo"]);
+            assert_eq!(code, program::USAGE, "{measurement}: {err}");
+            assert!(err.starts_with("error: cannot read the device selector `foo`"), "{measurement}: {err}");
+        }
+    }
+
+    /// What the command line is refused for.
+    fn refused(arguments: &[&str]) -> String {
+        Options::try_parse_from([&["bench"], arguments].concat()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn options_say_what_they_take() {
+        let size = "such as `1000`, `1e6` or `2^20+1`";
+        for (arguments, says) in [
+            (["sum", "--offset", "65536"], ["`65536`", "from 0 to 65535"]),
+            (["dot", "--offset", "0,x"], ["`x`", "from 0 to 65535"]),
+            (["sum", "--sizes", ""], ["a size is missing", size]),
+            (["sum", "--sizes", "8,,9"], ["a size is missing in `8,,9`", size]),
+            (["sum", "--sizes", "4,3x"], ["`3x` is no size: nothing stands after the `x`", size]),
+            (["sum", "--sizes", "x3"], ["`x3` is no size: nothing stands before the `x`", size]),
+            (["sum", "--sizes", "8.."], ["`8..` is no size: nothing stands after the `..`", size]),
+            (["sum", "--sizes", "1e30"], ["`1e30` is no size: `1e30` does not fit 64 bits", size]),
+            (["sum", "--rounds", "0"], ["'0'", "from 1 to 4294967295"]),
+            (["sum", "--max-rounds", "x"], ["'x'", "from 1 to 4294967295"]),
+            (["sum", "--seed", "-1"], ["'-1'", "from 0 to 18446744073709551615"]),
+            (["launch", "--rounds", "-1"], ["'-1'", "from 1 to 4294967295"]),
+            (["launch", "--launches", "x"], ["'x'", "from 1 to 500"]),
+            (["launch", "--n", "-1"], ["'-1'", "is not a number"]),
+            (["sum", "--check", "-1"], ["'-1'", "is not a positive number"]),
+            (["load", "--check", "-1"], ["'-1'", "is not a positive number"]),
+            (["load", "--repeat", ""], ["''", "from 1 to 4294967295"]),
+            (["jit", "--repeat", "1.5"], ["'1.5'", "from 1 to 4294967295"]),
+            (["load", "--kernels", ""], ["``", "such as `dot-f32`"]),
+            (["jit", "--kernels", "sum-f32"], ["`sum-f32`", "such as `dot-f32`"]),
+        ] {
+            let text = refused(&arguments);
+            assert!(says.iter().all(|says| text.contains(says)), "{arguments:?}: {text}");
+        }
+        let help = refused(&["sum", "--help"]);
+        assert!(help.contains("0 to 65535"), "{help}");
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl Source {
     /// # Errors
     /// [`UsageError`] for a file that cannot be used, for files whose types or lengths differ from one another or from
     /// what the command line says.
-    pub fn open(options: &VectorOptions, dtype: Option<Dtype>, seed: u64) -> Result<Source, UsageError> {
+    pub fn open(options: &VectorOptions, seed: u64) -> Result<Source, UsageError> {
+        let dtype = options.dtype;
         let (Some(x), Some(y)) = (&options.x, &options.y) else {
             return Ok(Source::Random { dtype: dtype.unwrap_or(Dtype::F32), n: options.n.unwrap_or(DEFAULT_N), seed });
         };

@@ -16,7 +16,7 @@ use crate::report;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// NumPy refuses longer headers as well; that of a plain array has about 120 bytes.
+/// NumPy reads no longer ones unless it is told to; that of a plain array has about 120 bytes.
 const LONGEST_HEADER: usize = 10_000;
 
 /// Deepest nesting of brackets in a header. Even a structured array needs only a few levels, and the parser recurses.
@@ -178,12 +178,29 @@ fn read_header(bytes: &[u8]) -> Result<(NpyHeader, usize), String> {
     }
     let cut_off = || "is cut off within its header: write it again, with `numpy.save`".to_owned();
     // Version 1 has a length of two bytes, later ones of four.
-    let (start, length) = match *bytes.get(6..).unwrap_or_default() {
-        [1, _, a, b, ..] => (10, u32::from(u16::from_le_bytes([a, b]))),
-        [_, _, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d])),
-        _ => return Err(cut_off()),
+    let (start, length) = match bytes[MAGIC.len()..] {
+        [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([a, b]))),
+        [2 | 3, 0, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d])),
+        [] | [_] | [1..=3, 0, ..] => return Err(cut_off()),
+        [major, minor, ..] => {
+            return Err(format!(
+                "has version {major}.{minor} of the .npy format, and 1.0, 2.0 and 3.0 are read: write the array with \
+                 `numpy.save`"
+            ));
+        }
     };
+    if length as usize > LONGEST_HEADER {
+        return Err(format!(
+            "says that its header has {} bytes, and at most {} are read: write it again, with `numpy.save`",
+            report::count(length.into()),
+            report::count(LONGEST_HEADER as u64)
+        ));
+    }
     let text = bytes[start..].get(..length as usize).ok_or_else(cut_off)?;
+    let trimmed = text.trim_ascii();
+    if !trimmed.starts_with(b"{") || !trimmed.ends_with(b"}") {
+        return Err("has a header that is not between braces: write it again, with `numpy.save`".to_owned());
+    }
     let mut depth = 0usize;
     let deepest = text.iter().map(|byte| {
         match byte {
@@ -193,13 +210,16 @@ fn read_header(bytes: &[u8]) -> Result<(NpyHeader, usize), String> {
         }
         depth
     });
-    if text.len() > LONGEST_HEADER || deepest.max() > Some(DEEPEST_HEADER) {
-        return Err("has a header unlike any that NumPy writes for a vector".to_owned());
+    if deepest.max() > Some(DEEPEST_HEADER) {
+        return Err(
+            "has a header unlike any that NumPy writes for a vector: write it again, with `numpy.save`".to_owned()
+        );
     }
     let mut rest = bytes;
     let header = NpyHeader::from_reader(&mut rest).map_err(|error| {
         let reason = error.to_string();
-        format!("has a header that cannot be read: {}", reason.lines().next().unwrap_or_default().trim_end_matches(':'))
+        let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
+        format!("has a header that cannot be read: {reason}. Write it again, with `numpy.save`")
     })?;
     Ok((header, bytes.len() - rest.len()))
 }

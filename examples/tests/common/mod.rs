@@ -55,7 +55,7 @@ pub(crate) fn execute<O: Parser>(run: fn(&O) -> anyhow::Result<Output>, argument
 /// The devices to test on: the one that `KERNELS_DEVICE` names, or else every one that there is. As
 /// `kernels_common::testing::devices`, whose feature would be built for every example too.
 pub(crate) fn devices() -> Vec<Device> {
-    let is_named = std::env::var(Device::SELECTOR_VARIABLE).is_ok_and(|named| !named.is_empty());
+    let is_named = std::env::var_os(Device::SELECTOR_VARIABLE).is_some_and(|named| !named.is_empty());
     let every = || Device::list().into_iter().map(|device| device.selector).collect();
     let selectors: Vec<String> = if is_named { vec!["auto".to_owned()] } else { every() };
     selectors.iter().map(|selector| Device::open(selector).unwrap()).collect()

@@ -151,5 +151,5 @@ fn mistakes_have_code_2() {
 #[test]
 fn more_elements_than_memory_is_an_error() {
     let execution = run(&["--device", "sim", "--n", "2^60", "--dtype", "f64"]);
-    assert!(execution.failure(1).contains("use a smaller --n"), "{execution:?}");
+    assert!(execution.failure(1).contains("1_152_921_504_606_846_976 elements of f64: use fewer"), "{execution:?}");
 }

@@ -141,17 +141,32 @@ fn a_damaged_header_is_refused() {
     for length in [6, 7, 9, 11, 60, 127] {
         refused(&good[..length], &[], "is cut off within its header");
     }
-    let mut version = good.clone();
-    version[6] = 9;
-    refused(&version, &[], "header");
-    refused(&npy("garbage", &[]), &[], "has a header that cannot be read");
+    for (version, says) in [
+        ([9, 0], "has version 9.0 of the .npy format, and 1.0, 2.0 and 3.0 are read"),
+        ([1, 1], "has version 1.1 of the .npy format"),
+        ([0, 0], "has version 0.0 of the .npy format"),
+    ] {
+        let mut bytes = good.clone();
+        bytes[6..8].copy_from_slice(&version);
+        refused(&bytes, &[], says);
+        // Also where the file ends there.
+        refused(&bytes[..8], &[], says);
+    }
+    // The length of a later version's header, far past the file's end.
+    let mut bytes = good.clone();
+    bytes[6] = 2;
+    bytes[8..12].fill(0xff);
+    refused(&bytes, &[], "says that its header has 4_294_967_295 bytes, and at most 10_000 are read");
+    refused(&npy("garbage", &[]), &[], "has a header that is not between braces");
+    refused(&npy("", &[]), &[], "has a header that is not between braces");
+    refused(&npy(&header("<f4", "(3,)").replace('}', " "), &[]), &[], "has a header that is not between braces");
     refused(&npy("{'descr': '<f4'}", &[]), &[], "has a header that cannot be read");
     refused(&npy(&header("<f4", "'three'"), &[]), &[], "has a header that cannot be read");
     refused(&npy(&header("<f4", "(-3,)"), &[]), &[], "has a header that cannot be read");
     refused(&npy(&header("<f4", "(99999999999999999999,)"), &[]), &[], "has a header that cannot be read");
     refused(&npy(&header("?", "(3,)"), &[]), &[], "has a header that cannot be read");
     refused(&npy(&header("<f4", &"(".repeat(9000)), &[]), &[], "has a header unlike any");
-    refused(&npy(&header("<f4", &" ".repeat(20_000)), &[]), &[], "has a header unlike any");
+    refused(&npy(&header("<f4", &" ".repeat(20_000)), &[]), &[], "and at most 10_000 are read");
     let mut bytes = good.clone();
     bytes[12] = 0xff;
     refused(&bytes, &[], "has a header that cannot be read");

@@ -118,16 +118,6 @@ pub(crate) fn parse(text: &str) -> Result<Selector> {
     }
 }
 
-/// Reads a selector that is the value of an environment variable, which errors name.
-pub(crate) fn parse_variable(variable: &str, text: &str) -> Result<Selector> {
-    parse(text).map_err(|error| match error {
-        Error::BadSelector { selector, reason } => {
-            Error::BadSelector { selector, reason: format!("{reason} (from the environment variable {variable})") }
-        }
-        error => error,
-    })
-}
-
 fn set_option(mut options: SimOptions, text: &str) -> Result<SimOptions, String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("option `{text}` has no value, as `seed=7` has"))?;
     let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number, for option `{name}`"));
@@ -257,8 +247,6 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("Use `auto`"), "{text}: {error}");
-            let from = parse_variable("KERNELS_DEVICE", text).unwrap_err().to_string();
-            assert!(from.contains(" (from the environment variable KERNELS_DEVICE). Use"), "{from}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::backend::HostMemory;
 use crate::error::{Error, Result};
-use crate::stream::{HostView as IdleStream, Stream};
+use crate::stream::{IdleStream, Stream};
 
 /// Which memory it is.
 #[derive(Clone, Copy, Debug)]
@@ -163,7 +163,7 @@ impl<'a> HostView<'a> {
         let mut view = Self { allocation, _idle: None };
         // From here on no launch begins, and those before are waited for.
         if allocation.is_some_and(Allocation::is_unified) {
-            view._idle = Some(stream.host_view()?);
+            view._idle = Some(stream.keep_idle()?);
         } else {
             stream.synchronize()?;
         }

@@ -59,7 +59,7 @@ impl<T: Pod> UnifiedBuffer<T> {
             if attached {
                 stream.submit(|backend, raw| backend.attach_to_stream(raw, memory))?;
             }
-            let _view = stream.host_view()?;
+            let _idle = stream.keep_idle()?;
             // SAFETY: a fresh allocation of that size, which nobody else knows; the view keeps the device off it. There
             // are no elements to refer to before they are written.
             unsafe { memory.host.write_bytes(0, bytes as usize) };

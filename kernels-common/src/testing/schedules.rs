@@ -19,7 +19,7 @@ const SEEDS: u64 = 4;
 /// # Panics
 /// If `test` fails, if a simulator cannot be opened, or if a variable is wrong.
 pub fn on_every_schedule(options: &str, mut test: impl FnMut(&Device) -> Result<()>) {
-    if std::env::var(Device::SELECTOR_VARIABLE).is_ok_and(|named| !named.is_empty()) {
+    if std::env::var_os(Device::SELECTOR_VARIABLE).is_some_and(|named| !named.is_empty()) {
         devices().iter().try_for_each(test).unwrap_or_else(|error| panic!("{error}"));
         return;
     }

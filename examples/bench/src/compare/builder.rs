@@ -23,7 +23,8 @@ impl Variants {
         Variants { names: names.to_vec(), found: Vec::new() }
     }
 
-    fn wants(&mut self, name: &str) -> bool {
+    /// Whether a variant, `CRATE/NAME`, is asked for.
+    pub(crate) fn wants(&mut self, name: &str) -> bool {
         let fits = |asked: &&String| *asked == "all" || *asked == name || name.split('/').any(|part| part == *asked);
         let found: Vec<String> = self.names.iter().filter(fits).cloned().collect();
         let wanted = !found.is_empty();

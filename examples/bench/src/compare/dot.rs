@@ -10,14 +10,19 @@ use super::peers::{Cublas, Width};
 use super::scalar::{Scalar, ScalarWay};
 use super::subject::Role;
 
+/// The variants but the default, with their names.
+pub(crate) fn variants() -> impl Iterator<Item = (Variant, String)> {
+    let others = Variant::ALL.into_iter().filter(|variant| *variant != Variant::default());
+    others.map(|variant| (variant, format!("dot/{variant}")))
+}
+
 /// The ways to compute a dot product.
 pub(crate) fn dot<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T::Sum, 2>> {
     let canonical = |[x, y]: [&[T]; 2]| Ok(dot::canonical(x, y)?);
     let Builder { stream, largest, offsets, seed, .. } = *builder;
     let mut scalar = Scalar::new(stream, largest, offsets, seed, !T::IS_FLOAT, canonical)?;
     scalar.add(Role::Ours, "dot", Dot::<T>::new(builder.stream)?);
-    for variant in Variant::ALL.into_iter().filter(|variant| *variant != Variant::default()) {
-        let name = format!("dot/{variant}");
+    for (variant, name) in variants() {
         if builder.wants(&name) {
             scalar.add(Role::Variant, name, Dot::<T>::with_variant(builder.stream, variant)?);
         }

@@ -29,6 +29,7 @@ use clap::Args;
 use examples::chart::check_writable;
 use examples::dtype::Dtype;
 use examples::for_dtype;
+use examples::options::{parse_seed, parse_times};
 use examples::program::UsageError;
 use examples::progress::Progress;
 use kernels_common::device::Device;
@@ -50,7 +51,8 @@ use times::Measurements;
 pub(crate) struct Options {
     /// Numbers of elements, separated by commas: `2^10..2^30` is every power of two from one to the other. For
     /// transposes sides of squares, or `ROWSxCOLUMNS` [default: 2^10..2^30; 2^5..2^15 for transposes]
-    #[arg(long, value_name = "SIZES", value_parser = size::parse, conflicts_with = "awkward")]
+    #[arg(long, value_name = "SIZES", value_parser = size::parse, conflicts_with = "awkward",
+          allow_negative_numbers = true)]
     sizes: Option<Sizes>,
 
     /// Sizes that are no powers of two: next to them, primes, round in decimals; oblong matrices
@@ -58,8 +60,9 @@ pub(crate) struct Options {
     awkward: bool,
 
     /// Elements between the start of memory and that of each input of a reduction or a dot product: `1` moves all of
-    /// them, `0,1` the second of two
-    #[arg(long, value_name = "ELEMENTS", value_delimiter = ',', default_value = "0")]
+    /// them, `0,1` the second of two. From 0 to 65535
+    #[arg(long, value_name = "ELEMENTS", value_delimiter = ',', default_value = "0", value_parser = parse_offset,
+          allow_negative_numbers = true)]
     offset: Vec<u16>,
 
     /// Types of the elements
@@ -85,19 +88,20 @@ pub(crate) struct Options {
     times: Vec<PathBuf>,
 
     /// Seed of the inputs
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = parse_seed, allow_negative_numbers = true)]
     seed: u64,
 
     /// How many rounds at least
-    #[arg(long, value_name = "TIMES", default_value = "11")]
+    #[arg(long, value_name = "TIMES", default_value = "11", value_parser = parse_times, allow_negative_numbers = true)]
     rounds: NonZeroU32,
 
     /// How many rounds at most
-    #[arg(long, value_name = "TIMES", default_value = "31")]
+    #[arg(long, value_name = "TIMES", default_value = "31", value_parser = parse_times, allow_negative_numbers = true)]
     max_rounds: NonZeroU32,
 
     /// Enough rounds once every ratio spreads by no more than this share of itself
-    #[arg(long, value_name = "SHARE", default_value = "0.005", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "SHARE", default_value = "0.005", value_parser = crate::parse_limit,
+          allow_negative_numbers = true)]
     noise: f64,
 
     /// Write every time to a CSV file
@@ -109,8 +113,13 @@ pub(crate) struct Options {
     plot: Option<PathBuf>,
 
     /// Fail where the default is not this many times as fast as a peer, by the median ratio less its spread
-    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit)]
+    #[arg(long, value_name = "RATIO", value_parser = crate::parse_limit,
+          allow_negative_numbers = true)]
     check: Option<f64>,
+}
+
+fn parse_offset(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number of elements from 0 to {}", u16::MAX))
 }
 
 /// What is computed.
@@ -172,6 +181,27 @@ impl Operation {
         }
     }
 
+    /// Its variants but the default, as `CRATE/NAME`: those of the crates, some of which a type or a device rules out.
+    fn variants(self) -> Vec<String> {
+        match self {
+            Operation::Sum => reduce::variants(),
+            Operation::Minimum | Operation::Maximum => Vec::new(),
+            Operation::Dot => dot::variants().map(|(_, name)| name).collect(),
+            Operation::VecAdd => vecadd::variants().map(|(_, name)| name).collect(),
+            Operation::Transpose => transpose::variants().map(|(_, name)| name).collect(),
+        }
+    }
+
+    /// The error that there are no such variants.
+    fn without_variants(self, names: &[&str]) -> UsageError {
+        let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let there_are = match self.variants().join(", ") {
+            none if none.is_empty() => "and none at all".to_owned(),
+            some => format!("but {some}"),
+        };
+        UsageError(format!("--variants: {} has no variant {}, {there_are}", self.name(), quoted(names)))
+    }
+
     /// Its name, with where the inputs start if that is not at 0: `dot@0,1`.
     fn at(self, offsets: [usize; 2]) -> String {
         match (self, offsets) {
@@ -194,90 +224,115 @@ impl Operation {
     }
 }
 
-/// Compares.
-///
-/// # Errors
-/// A wrong result of the default; an error of the device; a file that cannot be read or written; a mistake in the
-/// command line.
-pub(crate) fn run(operation: Operation, options: &Options, device: &Device) -> Result<Measured> {
-    let sizes = operation.sizes(options)?;
-    operation.offsets(options)?;
-    // What can fail for another reason than the device does so before the device has worked.
-    let times: Vec<Measurements> = options.times.iter().map(|path| Measurements::read(path)).collect::<Result<_>>()?;
-    if let Some(path) = &options.csv {
-        check_writable(path)?;
-    }
-    if let Some(path) = &options.plot {
-        for (dtype, mode) in options.types.iter().flat_map(|dtype| options.mode.iter().map(move |mode| (dtype, mode))) {
-            check_writable(&plot::file(path, dtype.name(), *mode))?;
-        }
-    }
-    let stream = device.stream()?;
-    let peers = Peers::load(&options.peers, &stream)?;
-    let (series, mut failures) = measure(operation, options, &sizes, &stream, peers, &times)?;
-
-    if let Some(limit) = options.check {
-        failures.extend(series.iter().flat_map(|series| series.behind(limit)));
-    }
-    if let Some(path) = &options.csv {
-        results::write_csv(path, &series)?;
-    }
-    if let Some(path) = &options.plot {
-        plot::write(path, &series, &device.properties().name)?;
-    }
-    let text = describe(&series, peers);
-    Ok(Measured { name: operation.name(), text, results: serde_json::to_value(&series)?, failures })
+/// A comparison with whose options nothing is wrong.
+#[derive(Debug)]
+pub(crate) struct Comparison<'a> {
+    operation: Operation,
+    options: &'a Options,
+    sizes: Vec<Size>,
+    offsets: [usize; 2],
+    times: Vec<Measurements>,
 }
 
-/// All series, and what went wrong with others than the default.
-fn measure(
-    operation: Operation,
-    options: &Options,
-    sizes: &[Size],
-    stream: &Stream,
-    peers: Peers,
-    times: &[Measurements],
-) -> Result<(Vec<Series>, Vec<String>)> {
-    let progress = Progress::new("making inputs");
-    let plan = Plan { least: options.rounds.get(), most: options.max_rounds.get(), noise: options.noise };
-    let plan = Plan { most: plan.most.max(plan.least), ..plan };
-    let l2_cache = stream.device().properties().l2_cache.into();
-    let contest = Contest { stream, sizes, modes: &options.mode, plan, l2_cache };
-    let largest = sizes.iter().map(|size| size.elements()).max().unwrap_or(0);
-    let mut variants = Variants::new(&options.variants);
-    let (mut all, mut failures) = (Vec::new(), Vec::new());
-    for &dtype in &options.types {
-        progress.step(format!("{dtype}: making inputs"));
-        let (offsets, seed) = (operation.offsets(options)?, options.seed);
-        let mut builder =
-            Builder { stream, peers, largest, offsets, seed, variants: &mut variants, absent: Vec::new() };
-        let mut subject = operation.subject(dtype, &mut builder)?;
-        let absent = builder.absent;
+impl<'a> Comparison<'a> {
+    /// Checks all that can be checked without a device.
+    ///
+    /// # Errors
+    /// A mistake in the command line, such as a file that cannot be read or written.
+    pub(crate) fn prepare(operation: Operation, options: &'a Options) -> Result<Self, UsageError> {
+        let (sizes, offsets) = (operation.sizes(options)?, operation.offsets(options)?);
+        let mut variants = Variants::new(&options.variants);
+        for name in operation.variants() {
+            variants.wants(&name);
+        }
         let unknown = variants.unknown();
         if !unknown.is_empty() {
-            let text = format!("--variants: {} has no variant {}", operation.name(), unknown.join(", "));
-            return Err(UsageError(text).into());
+            return Err(operation.without_variants(&unknown));
         }
-        let outcome = contest.run(subject.as_mut(), |step| progress.step(format!("{dtype}, {step}")));
-        let Outcome { points, failures: failed } = outcome.with_context(|| dtype.name())?;
-        failures.extend(failed.into_iter().map(|failure| format!("{dtype}: {failure}")));
-        for (points, &mode) in points.into_iter().zip(&options.mode) {
-            let bus = stream.device().properties().bus_bandwidth();
-            let mut series = Series {
-                operation: operation.at(offsets),
-                dtype: dtype.name().to_owned(),
-                mode,
-                bus_gb_per_s: bus.map(|bus| bus / 1e9),
-                points,
-                absent: absent.clone(),
-            };
-            for times in times {
-                times.add_to(&mut series);
+        if let Some(folder) = options.peers.iter().find(|folder| !folder.is_dir()) {
+            return Err(UsageError(format!("--peers: {} is no folder", folder.display())));
+        }
+        let times = options.times.iter().map(|path| Measurements::read(path)).collect::<Result<_, _>>()?;
+        if let Some(path) = &options.csv {
+            check_writable(path)?;
+        }
+        if let Some(path) = &options.plot {
+            let types = options.types.iter();
+            for (dtype, mode) in types.flat_map(|dtype| options.mode.iter().map(move |mode| (dtype, mode))) {
+                check_writable(&plot::file(path, dtype.name(), *mode))?;
             }
-            all.push(series);
         }
+        Ok(Self { operation, options, sizes, offsets, times })
     }
-    Ok((all, failures))
+
+    /// Compares.
+    ///
+    /// # Errors
+    /// A wrong result of the default; an error of the device; a file that cannot be written; a variant that the types
+    /// or the device rule out.
+    pub(crate) fn run(&self, device: &Device) -> Result<Measured> {
+        let options = self.options;
+        let stream = device.stream()?;
+        let peers = Peers::load(&options.peers, &stream)?;
+        let (series, mut failures) = self.measure(&stream, peers)?;
+
+        if let Some(limit) = options.check {
+            failures.extend(series.iter().flat_map(|series| series.behind(limit)));
+        }
+        if let Some(path) = &options.csv {
+            results::write_csv(path, &series)?;
+        }
+        if let Some(path) = &options.plot {
+            plot::write(path, &series, &device.properties().name)?;
+        }
+        let text = describe(&series, peers);
+        Ok(Measured { name: self.operation.name(), text, results: serde_json::to_value(&series)?, failures })
+    }
+
+    /// All series, and what went wrong with others than the default.
+    fn measure(&self, stream: &Stream, peers: Peers) -> Result<(Vec<Series>, Vec<String>)> {
+        let &Self { operation, options, ref sizes, offsets, ref times } = self;
+        let progress = Progress::new("making inputs");
+        let plan = Plan { least: options.rounds.get(), most: options.max_rounds.get(), noise: options.noise };
+        let plan = Plan { most: plan.most.max(plan.least), ..plan };
+        let l2_cache = stream.device().properties().l2_cache.into();
+        let contest = Contest { stream, sizes, modes: &options.mode, plan, l2_cache };
+        let largest = sizes.iter().map(|size| size.elements()).max().unwrap_or(0);
+        let mut variants = Variants::new(&options.variants);
+        let (mut all, mut failures) = (Vec::new(), Vec::new());
+        for &dtype in &options.types {
+            progress.step(format!("{dtype}: making inputs"));
+            let seed = options.seed;
+            let mut builder =
+                Builder { stream, peers, largest, offsets, seed, variants: &mut variants, absent: Vec::new() };
+            let mut subject = operation.subject(dtype, &mut builder)?;
+            let absent = builder.absent;
+            let unknown = variants.unknown();
+            if !unknown.is_empty() {
+                let error = anyhow::Error::from(operation.without_variants(&unknown));
+                return Err(error.context(format!("not for {dtype} on this device")));
+            }
+            let outcome = contest.run(subject.as_mut(), |step| progress.step(format!("{dtype}, {step}")));
+            let Outcome { points, failures: failed } = outcome.with_context(|| dtype.name())?;
+            failures.extend(failed.into_iter().map(|failure| format!("{dtype}: {failure}")));
+            for (points, &mode) in points.into_iter().zip(&options.mode) {
+                let bus = stream.device().properties().bus_bandwidth();
+                let mut series = Series {
+                    operation: operation.at(offsets),
+                    dtype: dtype.name().to_owned(),
+                    mode,
+                    bus_gb_per_s: bus.map(|bus| bus / 1e9),
+                    points,
+                    absent: absent.clone(),
+                };
+                for times in times {
+                    times.add_to(&mut series);
+                }
+                all.push(series);
+            }
+        }
+        Ok((all, failures))
+    }
 }
 
 /// What a series says, for people.

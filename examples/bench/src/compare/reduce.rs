@@ -13,6 +13,13 @@ use super::peers::{PeerLibrary, Reduction};
 use super::scalar::{Scalar, ScalarWay};
 use super::subject::Role;
 
+/// The names of the ways to sum but the default, and but the one that is wrong on purpose.
+pub(crate) fn variants() -> Vec<String> {
+    let others =
+        rungs::names().into_iter().filter(|(of_crate, name)| *of_crate != "single-pass" && *name != rungs::RACY);
+    others.map(|(of_crate, name)| format!("{of_crate}/{name}")).collect()
+}
+
 /// The ways to sum.
 pub(crate) fn sum<T: Value>(builder: &mut Builder<'_>) -> Result<Scalar<T, T::Sum, 1>> {
     let mut scalar = reduction::<T, Plus>(builder, !T::IS_FLOAT)?;

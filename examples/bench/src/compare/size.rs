@@ -114,28 +114,48 @@ impl Sizes {
 /// # Errors
 /// What cannot be read, and that a size is zero or does not fit 64 bits.
 pub(crate) fn parse(text: &str) -> Result<Sizes, String> {
+    const FORMS: &str = "Write numbers such as `1000`, `1e6` or `2^20+1`, ranges of powers of two such as `2^10..2^20`, \
+                         and `ROWSxCOLUMNS`, with commas between them";
     let mut sizes = Vec::new();
     for part in text.split(',') {
-        if let Some((from, to)) = part.split_once("..") {
-            let (from, to) = (exponent(from)?, exponent(to)?);
-            if from > to {
-                return Err(format!("`{part}` is empty: write the smaller size first"));
-            }
-            sizes.extend(Sizes::powers(from..=to).0);
-        } else if let Some((rows, columns)) = part.split_once('x') {
-            let (rows, columns) = (positive(rows)?, positive(columns)?);
-            rows.checked_mul(columns).ok_or(format!("`{part}` has more elements than fit 64 bits"))?;
-            sizes.push((rows, Some(columns)));
-        } else {
-            sizes.push((positive(part)?, None));
+        if part.is_empty() {
+            return Err(format!("a size is missing in `{text}`. {FORMS}"));
         }
+        let of_part = parse_part(part).map_err(|reason| format!("`{part}` is no size: {reason}. {FORMS}"))?;
+        sizes.extend(of_part.0);
     }
     Ok(Sizes(sizes))
 }
 
+/// What stands between two commas.
+fn parse_part(part: &str) -> Result<Sizes, String> {
+    if let Some((from, to)) = both_sides(part, "..")? {
+        let (from, to) = (exponent(from)?, exponent(to)?);
+        if from > to {
+            return Err("it is an empty range: write the smaller end first".to_owned());
+        }
+        Ok(Sizes::powers(from..=to))
+    } else if let Some((rows, columns)) = both_sides(part, "x")? {
+        let (rows, columns) = (positive(rows)?, positive(columns)?);
+        rows.checked_mul(columns).ok_or("it has more elements than fit 64 bits")?;
+        Ok(Sizes(vec![(rows, Some(columns))]))
+    } else {
+        Ok(Sizes(vec![(positive(part)?, None)]))
+    }
+}
+
+/// What stands before and after the first `mark`, if it is there.
+fn both_sides<'a>(part: &'a str, mark: &str) -> Result<Option<(&'a str, &'a str)>, String> {
+    match part.split_once(mark) {
+        Some(("", _)) => Err(format!("nothing stands before the `{mark}`")),
+        Some((_, "")) => Err(format!("nothing stands after the `{mark}`")),
+        sides => Ok(sides),
+    }
+}
+
 fn positive(text: &str) -> Result<u64, String> {
     match parse_count(text)? {
-        0 => Err(format!("`{text}` is nothing to measure")),
+        0 => Err("there is nothing to measure".to_owned()),
         n => Ok(n),
     }
 }
@@ -143,7 +163,7 @@ fn positive(text: &str) -> Result<u64, String> {
 /// The exponent of a power of two.
 fn exponent(text: &str) -> Result<u32, String> {
     let n = positive(text)?;
-    if n.is_power_of_two() { Ok(n.ilog2()) } else { Err(format!("`{text}`, an end of a range, is no power of two")) }
+    if n.is_power_of_two() { Ok(n.ilog2()) } else { Err(format!("`{text}`, an end of the range, is no power of two")) }
 }
 
 #[cfg(test)]

@@ -19,8 +19,7 @@ fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
 fn measured(operation: Operation, arguments: &[&str]) -> Result<(Vec<Series>, Vec<String>)> {
     let options = parse(arguments).unwrap();
     let stream = Device::open("sim:check=all").unwrap().stream().unwrap();
-    let sizes = operation.sizes(&options)?;
-    measure(operation, &options, &sizes, &stream, Peers::none("there is none here"), &[])
+    Comparison::prepare(operation, &options)?.measure(&stream, Peers::none("there is none here"))
 }
 
 const BRIEF: [&str; 6] = ["--rounds", "1", "--max-rounds", "1", "--mode", "one-by-one"];
@@ -79,7 +78,13 @@ fn variants_are_measured_on_request() {
     assert!(sums.iter().all(|sum| !sum.contains("racy")), "{sums:?}");
     let error = measured(Operation::Dot, &["--sizes", "64", "--variants", "all,tree"]).unwrap_err();
     assert!(error.is::<UsageError>());
-    assert_eq!(error.to_string(), "--variants: dot has no variant tree");
+    assert_eq!(error.to_string(), "--variants: dot has no variant `tree`, but dot/three-stage");
+    // It is there, but not for that type.
+    let error =
+        measured(Operation::Sum, &[&BRIEF[..], &["--sizes", "64", "--variants", "redux"]].concat()).unwrap_err();
+    assert!(error.is::<UsageError>());
+    let text = format!("{error:#}");
+    assert!(text.starts_with("not for f32 on this device: --variants: sum has no variant `redux`"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use examples::program::UsageError;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Mode;
@@ -37,9 +38,12 @@ impl Measurements {
     ///
     /// # Errors
     /// If it cannot be read, or is not of that form.
-    pub(crate) fn read(path: &Path) -> Result<Measurements> {
+    pub(crate) fn read(path: &Path) -> Result<Measurements, UsageError> {
         let read = || -> Result<Measurements> { Ok(serde_json::from_reader(BufReader::new(File::open(path)?))?) };
-        read().with_context(|| format!("cannot use {} as times, such as torch_peers.py writes", path.display()))
+        read().map_err(|error| {
+            let path = path.display();
+            UsageError(format!("--times: cannot use {path} as times, such as torch_peers.py writes: {error:#}"))
+        })
     }
 
     /// Adds a way to each point that there is a time for. There are no common rounds: a ratio is of two medians, and

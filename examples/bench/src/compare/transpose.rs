@@ -11,13 +11,18 @@ use super::peers::Cublas;
 use super::size::Size;
 use super::subject::Role;
 
+/// The variants but the default, with their names.
+pub(crate) fn variants() -> impl Iterator<Item = (Variant, String)> {
+    let others = Variant::ALL.into_iter().filter(|variant| *variant != Variant::default());
+    others.map(|variant| (variant, format!("transpose-padding/{variant}")))
+}
+
 /// The ways to transpose.
 pub(crate) fn transpose<T: Value>(builder: &mut Builder<'_>) -> Result<Arrays<T>> {
     let operation = Operation { inputs: 1, element };
     let mut arrays = Arrays::new(builder.stream, builder.largest, builder.seed, operation.inputs)?;
     arrays.add(Role::Ours, "transpose-padding", operation, Transpose::<T>::new(builder.stream)?);
-    for variant in Variant::ALL.into_iter().filter(|variant| *variant != Variant::default()) {
-        let name = format!("transpose-padding/{variant}");
+    for (variant, name) in variants() {
         if builder.wants(&name) {
             arrays.add(Role::Variant, &name, operation, Transpose::<T>::with_variant(builder.stream, variant)?);
         }

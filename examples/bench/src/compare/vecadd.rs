@@ -11,13 +11,18 @@ use super::peers::PeerLibrary;
 use super::size::Size;
 use super::subject::Role;
 
+/// The variants but the default, with their names.
+pub(crate) fn variants() -> impl Iterator<Item = (Variant, String)> {
+    let others = Variant::ALL.into_iter().filter(|variant| *variant != Variant::default());
+    others.map(|variant| (variant, format!("vecadd/{variant}")))
+}
+
 /// The ways to add two vectors.
 pub(crate) fn vecadd<T: Value>(builder: &mut Builder<'_>) -> Result<Arrays<T>> {
     let operation = Operation { inputs: 2, element: |_, index, x: &[T], y: &[T]| T::add(x[index], y[index]) };
     let mut arrays = Arrays::new(builder.stream, builder.largest, builder.seed, operation.inputs)?;
     arrays.add(Role::Ours, "vecadd", operation, VecAdd::<T>::new(builder.stream)?);
-    for variant in Variant::ALL.into_iter().filter(|variant| *variant != Variant::default()) {
-        let name = format!("vecadd/{variant}");
+    for (variant, name) in variants() {
         if builder.wants(&name) {
             arrays.add(Role::Variant, &name, operation, VecAdd::<T>::with_variant(builder.stream, variant)?);
         }

@@ -11,7 +11,7 @@ mod tests;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use examples::program::Output;
+use examples::program::{Output, UsageError};
 use kernels_common::Counters;
 use kernels_common::device::Device;
 use kernels_common::launch::LaunchConfig;
@@ -45,6 +45,9 @@ impl Options {
     pub(crate) fn run(&self, selector: &str) -> Result<Output> {
         let device = Device::open(selector)?;
         let rows = self.rows(&device.stream()?)?;
+        if rows.is_empty() {
+            return Err(UsageError(format!("--only: no subject begins with {}", self.only.join(" or "))).into());
+        }
         let names = Counters::default().iter().map(|(name, _)| name).collect::<Vec<_>>().join(",");
         let on_simulator = rows.iter().any(|row| row.counters.is_some());
         let mut text = if on_simulator { format!("subject,{names}") } else { "subject".to_owned() };

@@ -1,7 +1,8 @@
 //! NumPy files (`.npy`).
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriteOptions, WriterBuilder};
 
@@ -9,7 +10,7 @@ use crate::dtype::Dtype;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// NumPy refuses longer headers as well; that of a plain array has about 120 bytes.
+/// NumPy reads no longer ones unless it is told to; that of a plain array has about 120 bytes.
 const LONGEST_HEADER: usize = 10_000;
 
 /// Deepest nesting of brackets in a header. Even a structured array needs only a few levels, and the parser recurses.
@@ -49,9 +50,17 @@ enum Reason {
     NotNpy,
     #[error("is cut off within its header: write it again, with `numpy.save`")]
     CutOffHeader,
-    #[error("has a header unlike any that NumPy writes for a plain array")]
+    #[error("has version {0}.{1} of the .npy format, and 1.0, 2.0 and 3.0 are read: write the array with `numpy.save`")]
+    Version(u8, u8),
+    #[error(
+        "says that its header has {0} bytes, and at most {LONGEST_HEADER} are read: write it again, with `numpy.save`"
+    )]
+    LongHeader(u32),
+    #[error("has a header that is not between braces: write it again, with `numpy.save`")]
+    NoBraces,
+    #[error("has a header unlike any that NumPy writes for a plain array: write it again, with `numpy.save`")]
     StrangeHeader,
-    #[error("has a header that cannot be read: {0}")]
+    #[error("has a header that cannot be read: {0}. Write it again, with `numpy.save`")]
     Header(String),
     #[error("is a structured array: save one field of it, with `numpy.save(file, a['field'])`")]
     Structured,
@@ -127,12 +136,20 @@ fn header(bytes: &[u8]) -> Result<(NpyHeader, usize), Reason> {
         return Err(if bytes.starts_with(b"PK\x03\x04") { Reason::Archive } else { Reason::NotNpy });
     }
     // Version 1 has a length of two bytes, later ones of four.
-    let (start, length) = match *bytes.get(MAGIC.len()..).unwrap_or_default() {
-        [1, _, a, b, ..] => (10, u32::from(u16::from_le_bytes([a, b]))),
-        [_, _, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d])),
-        _ => return Err(Reason::CutOffHeader),
+    let (start, length) = match bytes[MAGIC.len()..] {
+        [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([a, b]))),
+        [2 | 3, 0, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d])),
+        [] | [_] | [1..=3, 0, ..] => return Err(Reason::CutOffHeader),
+        [major, minor, ..] => return Err(Reason::Version(major, minor)),
     };
+    if length as usize > LONGEST_HEADER {
+        return Err(Reason::LongHeader(length));
+    }
     let text = bytes[start..].get(..length as usize).ok_or(Reason::CutOffHeader)?;
+    let trimmed = text.trim_ascii();
+    if !trimmed.starts_with(b"{") || !trimmed.ends_with(b"}") {
+        return Err(Reason::NoBraces);
+    }
     let mut depth = 0usize;
     let deepest = text.iter().map(|byte| {
         match byte {
@@ -142,7 +159,7 @@ fn header(bytes: &[u8]) -> Result<(NpyHeader, usize), Reason> {
         }
         depth
     });
-    if text.len() > LONGEST_HEADER || deepest.max() > Some(DEEPEST_HEADER) {
+    if deepest.max() > Some(DEEPEST_HEADER) {
         return Err(Reason::StrangeHeader);
     }
     let mut rest = bytes;
@@ -189,6 +206,18 @@ fn type_string(dtype: Dtype) -> &'static str {
         Dtype::U64 => "<u8",
         Dtype::Bool => "|b1",
     }
+}
+
+/// Finds out whether a file can be written, before the launch whose results go there. Leaves what it holds, and none
+/// where there was none.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn check_writable(path: &str) -> Result<(), NpyError> {
+    let is_new = !Path::new(path).exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    let checked = opened.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+    checked.map_err(|error| NpyError { path: path.to_owned(), reason: Reason::Write(error) })
 }
 
 /// Writes an array.
@@ -248,6 +277,11 @@ mod tests {
             (MAGIC.to_vec(), "is cut off within its header"),
             (file("<f4", "False", "(2,)", &[0; 8])[..40].to_vec(), "is cut off within its header"),
             (file("<f4", "False", &"(".repeat(100), &[]), "a header unlike any"),
+            (b"\x93NUMPY\x09\x00".to_vec(), "has version 9.0 of the .npy format, and 1.0, 2.0 and 3.0 are read"),
+            (b"\x93NUMPY\x01\x01\x0a\x00".to_vec(), "has version 1.1 of the .npy format"),
+            (b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}".to_vec(), "has 4294967295 bytes, and at most 10000 are read"),
+            (b"\x93NUMPY\x01\x00\x04\x00{'a'".to_vec(), "is not between braces"),
+            (b"\x93NUMPY\x01\x00\x00\x00".to_vec(), "is not between braces"),
             (file("<f4", "Perhaps", "(2,)", &[0; 8]), "a header that cannot be read"),
             (file("<c8", "False", "(1,)", &[0; 8]), "elements of type `<c8`"),
             (file("|O", "False", "(1,)", &[0; 8]), "elements of type `|O`"),

@@ -41,6 +41,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Output, Error> {
     for (name, _) in &options.print {
         known(&simulation, name)?;
     }
+    simulation.buffers.iter().filter_map(|buffer| buffer.out.as_deref()).try_for_each(npy::check_writable)?;
     let series = run_seeds(&simulation, options)?;
     let outputs = outputs(&simulation, options, &series)?;
     let Series { first, fault, printed, differences, run, elapsed } = series;

@@ -1,6 +1,6 @@
 //! Files that cannot be used, and files that are not what they seem.
 
-use ptx_sim_cli::INPUT;
+use ptx_sim_cli::{FAULT, INPUT};
 
 use crate::{Folder, foreign, module};
 
@@ -36,8 +36,11 @@ fn arrays_that_are_none() {
     folder.write("x.npy", &[10], &[0f32; 10]);
     let whole = std::fs::read(folder.path("x.npy")).unwrap();
     std::fs::write(folder.path("cut.npy"), &whole[..whole.len() - 1]).unwrap();
+    let later = [&whole[..6], &[9, 0], &whole[8..]].concat();
+    std::fs::write(folder.path("later.npy"), later).unwrap();
     let saxpy = foreign("saxpy");
     for (file, says) in [
+        ("later.npy", "later.npy: has version 9.0 of the .npy format, and 1.0, 2.0 and 3.0 are read"),
         ("missing.npy", "missing.npy: there is no such file"),
         ("text.npy", "text.npy: is not a NumPy file"),
         ("cut.npy", "cut.npy: is cut off: 40 bytes of elements by its header, and 39 are there"),
@@ -47,6 +50,13 @@ fn arrays_that_are_none() {
     }
     let execution = folder.line(&format!("run {saxpy} f32=1 x.npy,out=no/such/y.npy null i32=0 --block 1"));
     assert!(execution.failure(INPUT).contains("no/such/y.npy: cannot be written"), "{execution:?}");
+    // Before the launch, which would end in a fault; and then no file is left where there was none.
+    let execution = folder.line(&format!("run {saxpy} f32=1 x.npy,out=no/such/y.npy null i32=10 --block 32"));
+    assert!(execution.failure(INPUT).contains("no/such/y.npy: cannot be written"), "{execution:?}");
+    folder.line(&format!("run {saxpy} f32=1 x.npy,out=new.npy null i32=10 --block 32")).failure(FAULT);
+    assert!(!folder.path("new.npy").exists());
+    folder.line(&format!("run {saxpy} f32=1 x.npy,out=cut.npy null i32=10 --block 32")).failure(FAULT);
+    assert_eq!(std::fs::read(folder.path("cut.npy")).unwrap(), whole[..whole.len() - 1]);
 }
 
 #[test]
