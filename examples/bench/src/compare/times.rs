@@ -42,7 +42,8 @@ impl Measurements {
         let read = || -> Result<Measurements> { Ok(serde_json::from_reader(BufReader::new(File::open(path)?))?) };
         read().map_err(|error| {
             let path = path.display();
-            UsageError(format!("--times: cannot use {path} as times, such as torch_peers.py writes: {error:#}"))
+            let writers = "torch_peers.py and rust-peers write";
+            UsageError(format!("--times: cannot use {path} as times, such as {writers}: {error:#}"))
         })
     }
 
@@ -132,6 +133,6 @@ mod tests {
         let text = |path| format!("{:#}", Measurements::read(path).unwrap_err());
         assert!(text(&path).contains("other.json"));
         std::fs::write(&path, "{}").unwrap();
-        assert!(text(&path).contains("torch_peers.py"));
+        assert!(text(&path).contains("such as torch_peers.py and rust-peers write"));
     }
 }
