@@ -374,6 +374,8 @@ mod tests {
         for (largest, percent) in [(227, 23), (163, 32), (99, 51), (63, 80)] {
             assert_eq!(shared_percent(3, 16 * KIB, largest * KIB), percent);
         }
+        // Three of 32 KiB: 99 of 228, a little more than the device's size of 100 KiB once it is rounded up.
+        assert_eq!(shared_percent(3, 32 * KIB, 227 * KIB), 44);
         assert_eq!(shared_percent(0, 16 * KIB, 227 * KIB), 0);
         assert_eq!(shared_percent(100, 16 * KIB, 227 * KIB), 100);
         assert_eq!(shared_percent(u32::MAX, u32::MAX, 0), 100);

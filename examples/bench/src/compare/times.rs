@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use examples::program::UsageError;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Mode;
 use super::results::{Series, Timed};
-use super::subject::{Named, Role};
+use super::subject::{Absent, Named, Role};
 use crate::statistics::Summary;
 
 /// The file.
@@ -39,7 +39,14 @@ impl Measurements {
     /// # Errors
     /// If it cannot be read, or is not of that form.
     pub(crate) fn read(path: &Path) -> Result<Measurements, UsageError> {
-        let read = || -> Result<Measurements> { Ok(serde_json::from_reader(BufReader::new(File::open(path)?))?) };
+        let read = || -> Result<Measurements> {
+            let read: Measurements = serde_json::from_reader(BufReader::new(File::open(path)?))?;
+            let timed = |us: &Summary| us.median.is_finite() && us.median > 0.0;
+            match read.results.iter().find(|result| !timed(&result.us)) {
+                Some(result) => bail!("{} of {}, n = {}: no time", result.operation, result.dtype, result.size),
+                None => Ok(read),
+            }
+        };
         read().map_err(|error| {
             let path = path.display();
             let writers = "torch_peers.py and rust-peers write";
@@ -47,8 +54,8 @@ impl Measurements {
         })
     }
 
-    /// Adds a way to each point that there is a time for. There are no common rounds: a ratio is of two medians, and
-    /// spreads by as much as both do together.
+    /// Adds a way to each point that there is a time for, or a note that there is none at all. There are no common rounds: a
+    /// ratio is of two medians, and spreads by as much as both do together.
     pub(crate) fn add_to(&self, series: &mut Series) {
         let way = Named { name: self.peer.clone(), role: Role::Peer };
         let bus = series.bus_gb_per_s.map(|bus| bus * 1e9);
@@ -56,6 +63,12 @@ impl Measurements {
             found.operation == series.operation && found.dtype == series.dtype && found.mode == series.mode
         };
         let found: Vec<&Measurement> = self.results.iter().filter(fits).collect();
+        let sizes = &series.points;
+        if !sizes.iter().any(|point| found.iter().any(|found| found.size == point.size)) {
+            let reason =
+                format!("there are no times of {} of {}, {}", series.operation, series.dtype, series.mode.name());
+            series.absent.push(Absent { way: self.peer.clone(), reason });
+        }
         for point in &mut series.points {
             let Some(found) = found.iter().find(|found| found.size == point.size) else { continue };
             let Some(default) = point.ways.iter().find(|way| way.role == Role::Ours) else { continue };
@@ -124,6 +137,28 @@ mod tests {
         for peer in ["PyTorch 2.11.0", "candle-core 0.11.1"] {
             assert!((point.ratio("ours", peer).unwrap().times.median - 1.5).abs() < 1e-9, "{peer}");
         }
+    }
+
+    #[test]
+    fn a_file_without_a_time_that_fits_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("times.json");
+        std::fs::write(&path, FILE.replace("\"f32\"", "\"f64\"")).unwrap();
+        let mut series = made_up();
+        Measurements::read(&path).unwrap().add_to(&mut series);
+        assert_eq!(series.points, made_up().points);
+        let note = series.absent.last().unwrap();
+        assert_eq!(note.way, "PyTorch 2.11.0");
+        assert_eq!(note.reason, "there are no times of sum of f32, graph");
+    }
+
+    #[test]
+    fn no_time_at_all_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("times.json");
+        std::fs::write(&path, FILE.replace("\"median\": 3.0", "\"median\": 0.0")).unwrap();
+        let error = format!("{:#}", Measurements::read(&path).unwrap_err());
+        assert!(error.contains("times.json") && error.contains("sum of f32, n = 2^10: no time"), "{error}");
     }
 
     #[test]
