@@ -123,13 +123,17 @@ fn shared_wavefronts_equal_those_of_the_instructions() {
     }
 }
 
-/// The hardware's totals count arbitration too: never less, and up to 7 % more, or 128 where there are few. Kernels that
-/// use `redux` come to 20 %.
+/// The hardware's totals count arbitration too: never less, and up to 5 % more, or 128 where there are few. Kernels that
+/// use `redux` come to 20 %, and packets of 16-byte elements, which are moved one right after the other, to 7 %.
 #[test]
 fn shared_wavefronts_are_within_the_arbitration_of_the_totals() {
     for (subject, ours, row) in subjects() {
         let [ours, _, hardware] = wavefronts(&ours, row);
-        let percent = if subject.starts_with("sum/shuffle-reduce/redux/") { 20 } else { 7 };
+        let percent = match subject {
+            _ if subject.starts_with("sum/shuffle-reduce/redux/") => 20,
+            _ if subject.starts_with("transpose/packets/16/") => 7,
+            _ => 5,
+        };
         assert!(hardware >= ours, "{subject}: {ours}, {hardware} on the hardware");
         let most = ours + (ours * percent / 100).max(128);
         assert!(hardware <= most, "{subject}: {ours}, {hardware} on the hardware");
