@@ -123,8 +123,8 @@ fn shared_wavefronts_equal_those_of_the_instructions() {
     }
 }
 
-/// The hardware's totals count arbitration too: never less, and up to 5 % more, or 128 where there are few. Kernels that
-/// use `redux` come to 20 %, and packets of 16-byte elements, which are moved one right after the other, to 7 %.
+/// The hardware's totals count arbitration too: never less, and up to 5 % more, or 128 where there are few. Kernels
+/// that use `redux` come to 20 %, and packets of 16-byte elements, which are moved one right after the other, to 7 %.
 #[test]
 fn shared_wavefronts_are_within_the_arbitration_of_the_totals() {
     for (subject, ours, row) in subjects() {
